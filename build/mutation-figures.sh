@@ -16,7 +16,7 @@ parts() {
 windows   analysis TrialWindow,Validity,Distribution                                     TrialWindowTest,ValidityTest,DistributionTest
 cells     analysis CellSamples                                                           CellSamplesTest
 possible  lab      Impossible                                                            ImpossibleTest
-counts    load     Outcomes,Outcomes$*,Tally,Part                                        OutcomesTest,TallyTest
+counts    load     Outcomes,Outcomes$*,Tally,Stretch                                        OutcomesTest,TallyTest
 requests  load     Sender,Sender$*,Caller,Occupancy                                      SenderTest,LimitsOfATrialTest
 limits    load     Stability,VoidReasons                                                 LimitsOfATrialTest,VoidReasonsTest
 plans     load     Schedule,Script                                                       ScheduleTest,ScriptTest,LimitsOfATrialTest

@@ -159,16 +159,16 @@ public final class Analysis {
      */
     public Optional<Redrawn> redrawn(String technology, Situation situation, Metric metric, Predicate<String> subject) {
         Cell cell = new Cell(technology, situation);
-        List<Redrawn> parts = new ArrayList<>();
+        List<Redrawn> several = new ArrayList<>();
         Optional.ofNullable(samples.get(cell))
-                .map(own -> own.parts(metric))
+                .map(own -> own.bySubject(metric))
                 .orElse(Map.of())
-                .forEach((part, sample) -> {
-                    if (subject.test(part) && sample.count() > 0) {
-                        parts.add(Redrawn.of(sample, metric.isMean()));
+                .forEach((name, sample) -> {
+                    if (subject.test(name) && sample.count() > 0) {
+                        several.add(Redrawn.of(sample, metric.isMean()));
                     }
                 });
-        return Redrawn.mean(parts).filter(mean -> mean.count() > 0);
+        return Redrawn.mean(several).filter(mean -> mean.count() > 0);
     }
 
     private void summarise(Cell cell, CellSamples samples) {
@@ -180,7 +180,8 @@ public final class Analysis {
             Summary summary = summary(cell, samples, metric, metric.subject().key(), sample);
             summaries.add(summary);
             byMetric.computeIfAbsent(cell, _ -> new EnumMap<>(Metric.class)).put(metric, summary);
-            samples.parts(metric).forEach((part, own) -> details.add(summary(cell, samples, metric, part, own)));
+            samples.bySubject(metric)
+                    .forEach((subject, own) -> details.add(summary(cell, samples, metric, subject, own)));
         }
     }
 

@@ -161,15 +161,15 @@ final class CellSamples {
         };
     }
 
-    /** A metric service by service, hop by hop or step by step; empty where it has no such parts. */
-    Map<String, Sample> parts(Metric metric) {
-        Map<String, Sample> parts = new TreeMap<>();
+    /** A metric service by service, hop by hop or step by step; empty where it has no such subjects. */
+    Map<String, Sample> bySubject(Metric metric) {
+        Map<String, Sample> bySubject = new TreeMap<>();
         for (MetricSource source : metric.sources()) {
             switch (source) {
-                case MetricSource.Figures _ -> partsOfFigures(metric, parts);
+                case MetricSource.Figures _ -> addFigures(metric, bySubject);
                 case MetricSource.Histograms times
                 when metric.subject() == Metric.Subject.HOP ->
-                    hops().forEach(hop -> parts.put(
+                    hops().forEach(hop -> bySubject.put(
                             hop,
                             ofTried(
                                     metric,
@@ -182,16 +182,16 @@ final class CellSamples {
                 }
             }
         }
-        return parts;
+        return bySubject;
     }
 
-    private void partsOfFigures(Metric metric, Map<String, Sample> parts) {
+    private void addFigures(Metric metric, Map<String, Sample> bySubject) {
         TreeSet<String> subjects = figures(metric, ids(metric.scope()))
                 .map(FigureRow::subject)
                 .filter(subject -> isOf(metric, subject) && !subject.equals(FigureRow.SYSTEM))
                 .collect(Collectors.toCollection(TreeSet::new));
         if (subjects.size() > 1) {
-            subjects.forEach(subject -> parts.put(subject, ofTried(metric, fromFigures(metric, subject::equals))));
+            subjects.forEach(subject -> bySubject.put(subject, ofTried(metric, fromFigures(metric, subject::equals))));
         }
     }
 

@@ -48,21 +48,21 @@ public record Redrawn(SortedMap<Integer, Restart> byRestart, int tried, boolean 
     }
 
     /** Within each restart that all have; empty of none. */
-    static Optional<Redrawn> mean(List<Redrawn> parts) {
-        if (parts.isEmpty()) {
+    static Optional<Redrawn> mean(List<Redrawn> several) {
+        if (several.isEmpty()) {
             return Optional.empty();
         }
         SortedMap<Integer, Restart> byRestart = new TreeMap<>();
-        for (int restart : parts.getFirst().byRestart.keySet()) {
-            List<Restart> all = parts.stream()
+        for (int restart : several.getFirst().byRestart.keySet()) {
+            List<Restart> all = several.stream()
                     .flatMap(part -> Optional.ofNullable(part.byRestart.get(restart)).stream())
                     .toList();
-            if (all.size() == parts.size()) {
+            if (all.size() == several.size()) {
                 byRestart.put(restart, Restart.mean(all));
             }
         }
         return Optional.of(new Redrawn(
-                byRestart, parts.stream().mapToInt(Redrawn::tried).max().orElse(0), parts.getFirst().isMean));
+                byRestart, several.stream().mapToInt(Redrawn::tried).max().orElse(0), several.getFirst().isMean));
     }
 
     int count() {

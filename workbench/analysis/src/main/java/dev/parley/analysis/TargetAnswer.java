@@ -4,6 +4,7 @@ import dev.parley.model.Metric;
 import java.math.BigDecimal;
 import java.math.MathContext;
 import java.math.RoundingMode;
+import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
@@ -33,6 +34,11 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
             return words;
         }
 
+        /** What several come to: one that does not decides, and then one that is undecided. */
+        static Kind together(Collection<Kind> kinds) {
+            return kinds.contains(DOES_NOT) ? DOES_NOT : kinds.contains(UNDECIDED) ? UNDECIDED : MEETS;
+        }
+
         /** In files: {@code does_not}. */
         public String key() {
             return name().toLowerCase(Locale.ROOT);
@@ -44,27 +50,27 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
      *
      * @param name {@code rate}, {@code p99.9} or {@code success}
      * @param metric that decides it: a response time, or the share of due requests that were answered in time
-     * @param limit in the metric's unit: a time is at most so long, a share at least so high
+     * @param bound in the metric's unit: a time is at most so long, a share at least so high
      * @param estimate over restarts with its 95 % interval; an end is infinite where a percentile falls on requests
      *     without a right reply in time
      * @param why it is undecided, and what would decide it; empty otherwise
      */
-    public record Finding(String name, Metric metric, double limit, Estimate estimate, Kind kind, String why) {
+    public record Finding(String name, Metric metric, double bound, Estimate estimate, Kind kind, String why) {
         /** The same, undecided. */
         Finding undecided(String because) {
-            return new Finding(name, metric, limit, estimate, Kind.UNDECIDED, because);
+            return new Finding(name, metric, bound, estimate, Kind.UNDECIDED, because);
         }
 
         /**
-         * The part of the limit that is left: of a time the part that was not used, of a share the part of the failures
-         * allowed that did not happen. Negative where the limit is missed.
+         * The part of the bound that is left: of a time the part that was not used, of a share the part of the failures
+         * allowed that did not happen. Negative where the bound is missed.
          */
         public double spare() {
             if (!isShare()) {
-                return 1 - estimate.value() / limit;
+                return 1 - estimate.value() / bound;
             }
-            double failed = 100 - estimate.value();
-            return failed == 0 && limit == 100 ? 0 : 1 - failed / (100 - limit);
+            double missed = 100 - estimate.value();
+            return missed == 0 && bound == 100 ? 0 : 1 - missed / (100 - bound);
         }
 
         private boolean isShare() {
@@ -73,11 +79,11 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
 
         private String text() {
             String interval = "; interval " + number(estimate.low()) + "–" + number(estimate.high());
-            String bound = BigDecimal.valueOf(limit).stripTrailingZeros().toPlainString();
+            String written = BigDecimal.valueOf(bound).stripTrailingZeros().toPlainString();
             String figure = isShare()
-                    ? name + ": " + number(estimate.value()) + " % of requests answered in time, at least " + bound
+                    ? name + ": " + number(estimate.value()) + " % of requests answered in time, at least " + written
                             + " %"
-                    : name + " " + number(estimate.value()) + " ms of " + bound + " ms" + margin();
+                    : name + " " + number(estimate.value()) + " ms of " + written + " ms" + margin();
             return figure + interval + (why.isEmpty() ? "" : "; " + why);
         }
 
@@ -105,6 +111,21 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
 
     public TargetAnswer {
         findings = List.copyOf(findings);
+    }
+
+    /**
+     * The one that decides among the answers for a technology in several situations: the first that does not meet the
+     * target, the first that is undecided, or the tightest of those that meet it.
+     *
+     * @param answers one at least
+     */
+    public static TargetAnswer deciding(List<TargetAnswer> answers) {
+        Kind kind = Kind.together(answers.stream().map(TargetAnswer::kind).toList());
+        return answers.stream()
+                .filter(answer -> answer.kind() == kind)
+                .min(Comparator.comparingDouble(
+                        answer -> kind == Kind.MEETS ? answer.decisive().map(Finding::spare).orElse(0.0) : 0))
+                .orElseThrow();
     }
 
     /** The condition that decides: the first that fails, the first that is undecided, or the tightest of those met. */

@@ -13,7 +13,7 @@ import java.util.function.ToLongFunction;
 
 /**
  * Answers a target for one technology in one situation. A condition is met, or is not, where the whole 95 % interval of
- * its figure lies on one side of the limit and a t-test of the restarts against the limit is sure as well. A percentile
+ * its figure lies on one side of the bound and a t-test of the restarts against the bound is sure as well. A percentile
  * is that of all requests that were due: a technology that drops its slowest requests is not fast. The rules stand in
  * docs/measuring.md, Targets.
  */
@@ -26,7 +26,7 @@ final class TargetJudge {
 
     private static final double LEVEL = 0.05;
 
-    /** What adding up may add to a mean: restarts that are all at the limit are not beyond it. */
+    /** What adding up may add to a mean: restarts that are all at the bound are not beyond it. */
     private static final double ROUNDING = 1e-9;
 
     private final Target target;
@@ -60,12 +60,12 @@ final class TargetJudge {
         List<Finding> findings = findings();
         if (!isValid) {
             // response times of such trials show nothing, and that requests were not answered is shown all the same
-            List<Finding> failed = findings.stream()
+            List<Finding> notMet = findings.stream()
                     .filter(finding -> finding.metric() == Metric.SUCCESS_SHARE && finding.kind() == Kind.DOES_NOT)
                     .toList();
-            return failed.isEmpty() ? undecided(invalid()) : answer(Kind.DOES_NOT, failed, "");
+            return notMet.isEmpty() ? undecided(invalid()) : answer(Kind.DOES_NOT, notMet, "");
         }
-        return answer(kind(findings), findings, "");
+        return answer(Kind.together(findings.stream().map(Finding::kind).toList()), findings, "");
     }
 
     private TargetAnswer undecided(String why) {
@@ -74,15 +74,6 @@ final class TargetJudge {
 
     private TargetAnswer answer(Kind kind, List<Finding> findings, String why) {
         return new TargetAnswer(cell.technology(), cell.situation(), kind, findings, why);
-    }
-
-    private static Kind kind(List<Finding> findings) {
-        for (Kind kind : List.of(Kind.DOES_NOT, Kind.UNDECIDED)) {
-            if (findings.stream().anyMatch(finding -> finding.kind() == kind)) {
-                return kind;
-            }
-        }
-        return Kind.MEETS;
     }
 
     /**
@@ -127,8 +118,8 @@ final class TargetJudge {
             Target.Figure figure = condition.figure();
             findings.add(
                     figure.isShare()
-                            ? answered(figure.title(), condition.limit())
-                            : percentile(figure, condition.limit()));
+                            ? answered(figure.title(), condition.bound())
+                            : percentile(figure, condition.bound()));
         }
         return findings;
     }
@@ -160,19 +151,19 @@ final class TargetJudge {
                 : finding;
     }
 
-    private Finding answered(String name, double limit) {
-        return finding(name, Metric.SUCCESS_SHARE, limit, samples.of(Metric.SUCCESS_SHARE));
+    private Finding answered(String name, double bound) {
+        return finding(name, Metric.SUCCESS_SHARE, bound, samples.of(Metric.SUCCESS_SHARE));
     }
 
     /** Where a smaller share of requests was answered in time, the percentile falls on one that has no time. */
-    private Finding percentile(Target.Figure figure, double limit) {
+    private Finding percentile(Target.Figure figure, double bound) {
         Finding answered = answered(figure.title(), figure.percent());
         if (answered.kind() != Kind.MEETS) {
             return answered;
         }
         Metric metric = figure.metric();
         Sample ofDue = samples.ofDue(figure, new SplittableRandom(seed.applyAsLong(metric)));
-        Finding finding = finding(figure.title(), metric, limit, ofDue);
+        Finding finding = finding(figure.title(), metric, bound, ofDue);
         long wanted = metric.samplesWanted();
         return samples.leastSamples() >= wanted
                 ? finding
@@ -180,29 +171,29 @@ final class TargetJudge {
                         + " that it takes in each restart; a longer window would decide it");
     }
 
-    private Finding finding(String name, Metric metric, double limit, Sample sample) {
+    private Finding finding(String name, Metric metric, double bound, Sample sample) {
         Estimate estimate = Estimate.of(metric, sample, seed.applyAsLong(metric));
-        TTest test = TTest.against(sample.points(), limit);
+        TTest test = TTest.against(sample.points(), bound);
         boolean isLower = metric.better() == Metric.Better.LOWER;
-        boolean isGood = isLower ? estimate.high() <= limit + ROUNDING : estimate.low() >= limit - ROUNDING;
-        boolean isBad = isLower ? estimate.low() > limit + ROUNDING : estimate.high() < limit - ROUNDING;
+        boolean isGood = isLower ? estimate.high() <= bound + ROUNDING : estimate.low() >= bound - ROUNDING;
+        boolean isBad = isLower ? estimate.low() > bound + ROUNDING : estimate.high() < bound - ROUNDING;
         // where all restarts are the same there is no error to test with, and the interval decides
         boolean isSure = test.error() == 0 || test.p() < LEVEL;
         Kind kind = !isSure ? Kind.UNDECIDED : isGood ? Kind.MEETS : isBad ? Kind.DOES_NOT : Kind.UNDECIDED;
         return new Finding(
-                name, metric, limit, estimate, kind, kind == Kind.UNDECIDED ? more(sample, estimate, limit, test) : "");
+                name, metric, bound, estimate, kind, kind == Kind.UNDECIDED ? more(sample, estimate, bound, test) : "");
     }
 
     /** About how many restarts more would decide, if they went as these did. */
-    private static String more(Sample sample, Estimate estimate, double limit, TTest test) {
-        double off = Math.abs(limit - estimate.value());
-        double half = limit > estimate.value() ? estimate.high() - estimate.value() : estimate.value() - estimate.low();
+    private static String more(Sample sample, Estimate estimate, double bound, TTest test) {
+        double off = Math.abs(bound - estimate.value());
+        double half = bound > estimate.value() ? estimate.high() - estimate.value() : estimate.value() - estimate.low();
         for (int more = 1; more < Verdict.MANY; more++) {
             double times = 1 + (double) more / sample.count();
             if (off > half / Math.sqrt(times) && test.times(times).p() < LEVEL) {
                 return "about " + more + (more == 1 ? " more restart" : " more restarts") + " would decide it";
             }
         }
-        return "it lies too near to the limit for restarts to decide it";
+        return "it lies too near to the bound for restarts to decide it";
     }
 }

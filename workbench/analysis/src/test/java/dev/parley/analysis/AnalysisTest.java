@@ -1,5 +1,8 @@
 package dev.parley.analysis;
 
+import static dev.parley.analysis.SampleRows.START;
+import static dev.parley.analysis.SampleRows.compiling;
+import static dev.parley.analysis.SampleRows.times;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.tuple;
 import static org.assertj.core.api.Assertions.within;
@@ -9,29 +12,21 @@ import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
-import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
-import dev.parley.model.Technology;
 import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class AnalysisTest {
-    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
-
     @TempDir
     Path folder;
 
@@ -39,18 +34,7 @@ class AnalysisTest {
 
     @BeforeEach
     void create() {
-        store = RunStore.create(
-                folder.resolve("results.duckdb"),
-                new Run(
-                        "r",
-                        START,
-                        "c",
-                        1,
-                        "x",
-                        Map.of(),
-                        "25",
-                        List.of(),
-                        List.of(technology("rest"), technology("grpc"))));
+        store = SampleRows.store(folder);
     }
 
     @AfterEach
@@ -58,29 +42,14 @@ class AnalysisTest {
         store.close();
     }
 
-    private static Technology technology(String name) {
-        return new Technology(name, name, Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of());
-    }
-
     private static TrialSpec spec(int id, String technology, String message, int restart) {
-        return new TrialSpec(
-                id,
-                technology,
-                Topology.parse("line:2"),
-                "messages",
-                MessageSpec.parse(message),
-                new Load.Closed(1),
-                restart,
-                restart,
-                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(2)),
-                Duration.ofSeconds(1));
+        return SampleRows.spec(id, technology, message, new Load.Closed(1), restart, 2);
     }
 
     /** Two seconds of one client whose replies all took {@code ms}. */
     private static List<SecondRow> seconds(int id, double ms, int wrong) {
         int n = (int) (1_000 / ms);
-        long[] times = new long[n];
-        Arrays.fill(times, (long) (ms * 1e6));
+        long[] times = times(n, ms);
         List<SecondRow> rows = new ArrayList<>();
         rows.add(new SecondRow(id, -1, 7, 0, 0, 0, 0, Encoded.of(900_000_000L)));
         rows.add(new SecondRow(id, 0, n, 0, wrong, 0, 0, Encoded.of(times)));
@@ -95,14 +64,10 @@ class AnalysisTest {
             all.add(compiling(spec.id(), 2));
         }
         store.append(
-                new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), voidReasons, ""),
+                SampleRows.ended(spec, TrialRow.State.FINISHED, voidReasons),
                 seconds(spec.id(), ms, wrong),
                 List.of(),
                 all);
-    }
-
-    private static FigureRow compiling(int id, double percent) {
-        return new FigureRow(id, Metric.COMPILING_SHARE, FigureRow.SYSTEM, percent);
     }
 
     private static Summary find(Analysis analysis, String technology, String message, Metric metric) {
@@ -451,8 +416,8 @@ class AnalysisTest {
         TrialSpec spec = spec(0, "rest", "text:10", 1);
         assertThat(Validity.reasons(spec, seconds(0, 1, 0), List.of())).isEmpty();
         List<SecondRow> half = List.of(
-                new SecondRow(0, 0, 500, 0, 0, 0, 0, Encoded.of(nTimes(500, 1_000_000))),
-                new SecondRow(0, 1, 500, 0, 0, 0, 0, Encoded.of(nTimes(500, 1_000_000))));
+                new SecondRow(0, 0, 500, 0, 0, 0, 0, Encoded.of(times(500, 1))),
+                new SecondRow(0, 1, 500, 0, 0, 0, 0, Encoded.of(times(500, 1))));
         assertThat(Validity.reasons(spec, half, List.of()))
                 .containsExactly("Little's law off by -50 %: 0.50 requests in the system, 1 clients");
     }
@@ -503,7 +468,7 @@ class AnalysisTest {
         TrialSpec spec = spec(0, "rest", "text:10", 1);
         store.appendPlan(List.of(spec));
         store.append(
-                new TrialRow(spec, TrialRow.State.FINISHED, START, START, List.of(), ""),
+                SampleRows.ended(spec, TrialRow.State.FINISHED, List.of()),
                 seconds(0, 1, 0),
                 List.of(
                         new HistogramRow(0, HistogramRow.Kind.HOP, "m1>m2", Encoded.of(2_000_000)),
@@ -516,11 +481,5 @@ class AnalysisTest {
                 .filteredOn(d -> d.metric() == Metric.HOP_MEAN)
                 .extracting(Summary::subject)
                 .containsExactly("m1>m2", "m2>m3");
-    }
-
-    private static long[] nTimes(int n, long value) {
-        long[] values = new long[n];
-        Arrays.fill(values, value);
-        return values;
     }
 }

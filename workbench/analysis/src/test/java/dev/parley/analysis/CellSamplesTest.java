@@ -219,8 +219,8 @@ class CellSamplesTest {
         }
         assertThat(points(Metric.CPU_SHARE)).isEqualTo(Map.of(1, 90.0));
         assertThat(points(Metric.MEMORY_AFTER_LOAD)).isEqualTo(Map.of(1, 30.0));
-        assertThat(samples().parts(Metric.MEMORY_AFTER_LOAD)).containsOnlyKeys("m1", "m2", "m3");
-        assertThat(points(samples().parts(Metric.CPU_SHARE).get("m2"))).isEqualTo(Map.of(1, 30.0));
+        assertThat(samples().bySubject(Metric.MEMORY_AFTER_LOAD)).containsOnlyKeys("m1", "m2", "m3");
+        assertThat(points(samples().bySubject(Metric.CPU_SHARE).get("m2"))).isEqualTo(Map.of(1, 30.0));
     }
 
     @Test
@@ -230,14 +230,14 @@ class CellSamplesTest {
         figure(1, Metric.CPU_SHARE, "m2", 20);
         figure(1, Metric.CPU_SHARE, FigureRow.SYSTEM, 44);
         assertThat(points(Metric.CPU_SHARE)).isEqualTo(Map.of(1, 44.0));
-        assertThat(samples().parts(Metric.CPU_SHARE)).containsOnlyKeys("m1", "m2");
+        assertThat(samples().bySubject(Metric.CPU_SHARE)).containsOnlyKeys("m1", "m2");
     }
 
     @Test
     void oneServiceAloneHasNoParts() {
         rest(1, 1);
         figure(1, Metric.MEMORY_AFTER_LOAD, "m1", 10);
-        assertThat(samples().parts(Metric.MEMORY_AFTER_LOAD)).isEmpty();
+        assertThat(samples().bySubject(Metric.MEMORY_AFTER_LOAD)).isEmpty();
         assertThat(points(Metric.MEMORY_AFTER_LOAD)).isEqualTo(Map.of(1, 10.0));
     }
 
@@ -280,7 +280,7 @@ class CellSamplesTest {
                 List.of(Metric.BOOT_TIME, Metric.INSTALLED_SIZE, Metric.MEMORY_AFTER_BOOT, Metric.FIRST_CALL)) {
             assertThat(points(metric)).as(metric.key()).isEqualTo(Map.of(1, 11.0, 2, 21.0));
         }
-        assertThat(points(samples().parts(Metric.BOOT_TIME).get("m2"))).isEqualTo(Map.of(1, 12.0, 2, 22.0));
+        assertThat(points(samples().bySubject(Metric.BOOT_TIME).get("m2"))).isEqualTo(Map.of(1, 12.0, 2, 22.0));
     }
 
     @Test
@@ -336,9 +336,9 @@ class CellSamplesTest {
         assertThat(points(Metric.HOP_MEDIAN)).isEqualTo(Map.of(1, 200e-6, 2, 1000e-6));
         assertThat(points(Metric.HOP_P99)).isEqualTo(Map.of(1, 600e-6, 2, 1000e-6));
         for (Metric metric : List.of(Metric.HOP_MEAN, Metric.HOP_MEDIAN, Metric.HOP_P99)) {
-            assertThat(samples().parts(metric)).as(metric.key()).containsOnlyKeys("m1>m2", "m2>m3");
+            assertThat(samples().bySubject(metric)).as(metric.key()).containsOnlyKeys("m1>m2", "m2>m3");
         }
-        assertThat(points(samples().parts(Metric.HOP_MEAN).get("m1>m2"))).isEqualTo(Map.of(1, 200e-6, 2, 1000e-6));
-        assertThat(points(samples().parts(Metric.HOP_P99).get("m2>m3"))).isEqualTo(Map.of(1, 600e-6));
+        assertThat(points(samples().bySubject(Metric.HOP_MEAN).get("m1>m2"))).isEqualTo(Map.of(1, 200e-6, 2, 1000e-6));
+        assertThat(points(samples().bySubject(Metric.HOP_P99).get("m2>m3"))).isEqualTo(Map.of(1, 600e-6));
     }
 }

@@ -5,61 +5,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.parley.model.FigureRow;
 import dev.parley.model.HistogramRow;
 import dev.parley.model.Load;
-import dev.parley.model.MessageSpec;
-import dev.parley.model.Metric;
-import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
-import dev.parley.model.Technology;
-import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Which trials of a run count, and why the others do not: told from rows as they are stored. */
 class RunRowsTest {
-    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
-
-    private static final Run RUN = new Run(
-            "r",
-            START,
-            "c",
-            1,
-            "x",
-            Map.of(),
-            "25",
-            List.of(),
-            Stream.of("rest", "grpc")
-                    .map(name -> new Technology(
-                            name, name, Technology.Style.SYNCHRONOUS, Optional.empty(), List.of(), "", Map.of()))
-                    .toList());
-
     private static TrialSpec spec(int id, String technology, int clients) {
-        return new TrialSpec(
-                id,
-                technology,
-                Topology.parse("line:2"),
-                "messages",
-                MessageSpec.parse("text:10"),
-                new Load.Closed(clients),
-                1,
-                1,
-                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(1)),
-                Duration.ofSeconds(1));
+        return SampleRows.spec(id, technology, "text:10", new Load.Closed(clients), 1, 1);
     }
 
     private static JudgedTrial judged(TrialSpec spec, TrialRow.State state, String... reasons) {
-        return new JudgedTrial(new TrialRow(spec, state, START, START, List.of(reasons), ""), List.of(reasons));
+        return new JudgedTrial(SampleRows.ended(spec, state, List.of(reasons)), List.of(reasons));
     }
 
     private static JudgedTrial finished(int id, String... reasons) {
@@ -67,7 +31,7 @@ class RunRowsTest {
     }
 
     private static RunRows rows(List<TrialSpec> plan, JudgedTrial... trials) {
-        return new RunRows(RUN, plan, List.of(trials), Map.of(), Map.of(), Map.of(), List.of());
+        return new RunRows(SampleRows.RUN, plan, List.of(trials), Map.of(), Map.of(), Map.of(), List.of());
     }
 
     @Test
@@ -107,10 +71,8 @@ class RunRowsTest {
         assertThat(RunRows.counted(List.of(failed))).isEmpty();
     }
 
-    private static byte[] times(int count, long ns) {
-        long[] times = new long[count];
-        Arrays.fill(times, ns);
-        return Encoded.of(times);
+    private static byte[] times(int count) {
+        return Encoded.of(SampleRows.times(count, 1));
     }
 
     /** What is stored of one trial, and what is said against it. */
@@ -122,12 +84,12 @@ class RunRowsTest {
             List<HistogramRow> histograms,
             List<FigureRow> figures) {
         TrialSpec spec = spec(7, "rest", 1);
-        try (RunStore store = RunStore.create(folder.resolve("results.duckdb"), RUN)) {
+        try (RunStore store = SampleRows.store(folder)) {
             store.appendPlan(List.of(spec, spec(8, "rest", 1)));
-            store.append(new TrialRow(spec, state, START, START, stored, ""), seconds, histograms, figures);
+            store.append(SampleRows.ended(spec, state, stored), seconds, histograms, figures);
             store.append(
-                    new TrialRow(spec(8, "rest", 1), TrialRow.State.FINISHED, START, START, List.of(), ""),
-                    List.of(new SecondRow(8, 0, 1, 0, 5, 0, 0, times(1, 1_000_000))),
+                    SampleRows.ended(spec(8, "rest", 1), TrialRow.State.FINISHED, List.of()),
+                    List.of(new SecondRow(8, 0, 1, 0, 5, 0, 0, times(1))),
                     List.of(),
                     List.of());
             RunRows rows = RunRows.of(store);
@@ -139,13 +101,13 @@ class RunRowsTest {
     }
 
     private static final List<SecondRow> LEVEL =
-            List.of(new SecondRow(7, 0, 1_000, 0, 0, 0, 0, times(1_000, 1_000_000)));
+            List.of(new SecondRow(7, 0, 1_000, 0, 0, 0, 0, times(1_000)));
 
     private static final List<HistogramRow> HALVES = List.of(
-            new HistogramRow(7, HistogramRow.Kind.FIRST_HALF, "client", times(500, 1_000_000)),
-            new HistogramRow(7, HistogramRow.Kind.SECOND_HALF, "client", times(500, 1_000_000)));
+            new HistogramRow(7, HistogramRow.Kind.FIRST_HALF, "client", times(500)),
+            new HistogramRow(7, HistogramRow.Kind.SECOND_HALF, "client", times(500)));
 
-    private static final List<FigureRow> QUIET = List.of(new FigureRow(7, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 3));
+    private static final List<FigureRow> QUIET = List.of(SampleRows.compiling(7, 3));
 
     private static final String OFF = "Little's law off by -50 %: 0.50 requests in the system, 1 clients";
 
@@ -167,23 +129,23 @@ class RunRowsTest {
 
     @Test
     void whatTheSecondsContradictIsSaidAfterWhatWasStored(@TempDir Path folder) {
-        List<SecondRow> half = List.of(new SecondRow(7, 0, 500, 0, 0, 0, 0, times(500, 1_000_000)));
+        List<SecondRow> half = List.of(new SecondRow(7, 0, 500, 0, 0, 0, 0, times(500)));
         assertThat(reasons(folder, TrialRow.State.FINISHED, List.of("swap seen"), half, HALVES, QUIET))
                 .containsExactly("swap seen", OFF);
     }
 
     @Test
     void littlesLawIsNotToldTwiceAndNothingElseIsLeftOut(@TempDir Path folder) {
-        List<SecondRow> half = List.of(new SecondRow(7, 0, 500, 0, 3, 0, 0, times(500, 1_000_000)));
+        List<SecondRow> half = List.of(new SecondRow(7, 0, 500, 0, 3, 0, 0, times(500)));
         List<HistogramRow> errors = new ArrayList<>(HALVES);
-        errors.add(new HistogramRow(7, HistogramRow.Kind.ERROR, "client", times(3, 1_000_000)));
+        errors.add(new HistogramRow(7, HistogramRow.Kind.ERROR, "client", times(3)));
         assertThat(reasons(
                         folder,
                         TrialRow.State.FINISHED,
                         List.of("Little's law is off: 0.50"),
                         half,
                         errors,
-                        List.of(new FigureRow(7, Metric.COMPILING_SHARE, FigureRow.SYSTEM, 12))))
+                        List.of(SampleRows.compiling(7, 12))))
                 .containsExactly(
                         "Little's law is off: 0.50",
                         "3 wrong replies",

@@ -1,29 +1,23 @@
 package dev.parley.analysis;
 
+import static dev.parley.analysis.SampleRows.times;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.analysis.TargetAnswer.Kind;
 import dev.parley.model.FigureRow;
 import dev.parley.model.Load;
-import dev.parley.model.MessageSpec;
 import dev.parley.model.Metric;
-import dev.parley.model.Run;
 import dev.parley.model.SecondRow;
 import dev.parley.model.Target;
-import dev.parley.model.Technology;
-import dev.parley.model.Topology;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.RunStore;
 import java.nio.file.Path;
-import java.time.Duration;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import java.util.stream.Stream;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,7 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
  * that only restarts differ. A histogram keeps times under 2 048 ns exactly, and longer ones to a thousandth.
  */
 class TargetAnswerTest {
-    private static final Instant START = Instant.parse("2026-11-21T08:00:00Z");
     private static final int SECONDS = 3;
     private static final Load OPEN = Load.parse("open:500:poisson");
 
@@ -45,27 +38,7 @@ class TargetAnswerTest {
 
     @BeforeEach
     void create() {
-        store = RunStore.create(
-                folder.resolve("results.duckdb"),
-                new Run(
-                        "r",
-                        START,
-                        "c",
-                        1,
-                        "x",
-                        Map.of(),
-                        "25",
-                        List.of(),
-                        Stream.of("rest", "grpc")
-                                .map(name -> new Technology(
-                                        name,
-                                        name,
-                                        Technology.Style.SYNCHRONOUS,
-                                        Optional.empty(),
-                                        List.of(),
-                                        "",
-                                        Map.of()))
-                                .toList()));
+        store = SampleRows.store(folder);
     }
 
     @AfterEach
@@ -80,29 +53,13 @@ class TargetAnswerTest {
         }
     }
 
-    private static long[] times(int count, double ms) {
-        long[] times = new long[count];
-        Arrays.fill(times, (long) (ms * 1e6));
-        return times;
-    }
-
     /** As many right replies a second, all as fast. */
     private static Second replies(int count, double ms) {
         return new Second(0, 0, 0, times(count, ms));
     }
 
     private static TrialSpec spec(int id, String technology, Load load, int restart) {
-        return new TrialSpec(
-                id,
-                technology,
-                Topology.parse("line:2"),
-                "messages",
-                MessageSpec.parse("text:10"),
-                load,
-                restart,
-                restart,
-                new TrialSpec.Window(Duration.ofSeconds(1), Duration.ofSeconds(2), Duration.ofSeconds(SECONDS)),
-                Duration.ofSeconds(1));
+        return SampleRows.spec(id, technology, "text:10", load, restart, SECONDS);
     }
 
     /** A trial that is warm but for its compilers, and valid but for the reasons. */
@@ -112,12 +69,8 @@ class TargetAnswerTest {
             seconds.add(second.row(spec.id(), i));
         }
         List<FigureRow> all = new ArrayList<>(List.of(figures));
-        all.add(new FigureRow(spec.id(), Metric.COMPILING_SHARE, FigureRow.SYSTEM, compiling));
-        store.append(
-                new TrialRow(spec, TrialRow.State.FINISHED, START, START.plusSeconds(3), reasons, ""),
-                seconds,
-                List.of(),
-                all);
+        all.add(SampleRows.compiling(spec.id(), compiling));
+        store.append(SampleRows.ended(spec, TrialRow.State.FINISHED, reasons), seconds, List.of(), all);
     }
 
     private List<TrialSpec> plan(Load load, int restarts) {
@@ -498,6 +451,30 @@ class TargetAnswerTest {
                         answer -> answer.technology() + " " + answer.situation().load())
                 .containsExactly(
                         "rest open:500:poisson", "grpc open:500:poisson", "rest open:1000:even", "grpc open:1000:even");
+    }
+
+    /** Of the requests of the second load 40 % are late. */
+    @Test
+    void ofSeveralSituationsTheWorstDecidesAndOfThoseThatMeetItTheTightest() {
+        List<Load> loads = List.of(Load.parse("open:300:even"), Load.parse("open:500:even"));
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= 3; restart++) {
+            for (Load load : loads) {
+                plan.add(spec(plan.size(), "rest", load, restart));
+            }
+        }
+        store.appendPlan(plan);
+        for (TrialSpec spec : plan) {
+            boolean isFirst = spec.load().equals(loads.getFirst());
+            append(spec, isFirst ? replies(300, 7) : new Second(200, 0, 0, times(300, 1)), 2, List.of());
+        }
+        Function<String, TargetAnswer> deciding = part -> TargetAnswer.deciding(
+                Analysis.of(store, Optional.of(asked(part))).targetAnswers());
+        assertThat(deciding.apply("success 90%").kind()).isEqualTo(Kind.DOES_NOT);
+        assertThat(deciding.apply("success 90%").situation().load()).isEqualTo(loads.getLast());
+        assertThat(deciding.apply("success 40%").kind()).isEqualTo(Kind.MEETS);
+        assertThat(deciding.apply("success 40%").situation().load()).isEqualTo(loads.getLast());
+        assertThat(deciding.apply("p50 8ms").situation().load()).isEqualTo(loads.getFirst());
     }
 
     /** The schedule is the same for all: nobody's throughput is higher, and some fall behind. */

@@ -44,10 +44,10 @@ import picocli.CommandLine.Spec;
                     + " compared.",
             "",
             "Examples:",
-            "  parley compare --quick",
-            "  parley compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick",
-            "  parley compare --quick --rate 200 --p99 20ms",
-            "  parley compare results/2026-11-21T08-15-30 results/2026-11-22T09-00-00"
+            "  ${ROOT-COMMAND-NAME} compare --quick",
+            "  ${ROOT-COMMAND-NAME} compare --technologies rest,grpc,rpcx --messages types:100 --clients 1,16 --quick",
+            "  ${ROOT-COMMAND-NAME} compare --quick --rate 200 --p99 20ms",
+            "  ${ROOT-COMMAND-NAME} compare results/2026-11-21T08-15-30 results/2026-11-22T09-00-00"
         })
 final class Compare implements Callable<Integer> {
     /**
@@ -75,9 +75,10 @@ final class Compare implements Callable<Integer> {
             names = "--technologies",
             paramLabel = "LIST",
             defaultValue = "rest,grpc,rpcx",
-            description = "Names with commas between them, as parley technologies lists them; papers: what the papers"
-                    + " measured; all: that and more. Neither has variants in it, such as grpc-tuned. Default:"
-                    + " ${DEFAULT-VALUE}.")
+            description =
+                    "Names with commas between them, as ${ROOT-COMMAND-NAME} technologies lists them; papers: what the"
+                            + " papers measured; all: that and more. Neither has variants in it, such as grpc-tuned."
+                            + " Default: ${DEFAULT-VALUE}.")
     private String technologies = "";
 
     @Option(

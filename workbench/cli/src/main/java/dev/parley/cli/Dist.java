@@ -19,8 +19,9 @@ import picocli.CommandLine.Option;
         },
         footer = {
             "",
-            "Example: parley dist --out /tmp writes an archive such as /tmp/parley-0.1.0-linux-x64.tar.gz. Where it is"
-                    + " unpacked, parley-0.1.0-linux-x64/bin/parley compare --quick measures.",
+            "Example: ${ROOT-COMMAND-NAME} dist --out /tmp writes an archive such as"
+                    + " /tmp/parley-0.1.0-linux-x64.tar.gz. Where it is unpacked,"
+                    + " parley-0.1.0-linux-x64/bin/parley compare --quick measures.",
             "",
             "Exit codes: 0 good, 1 error."
         })

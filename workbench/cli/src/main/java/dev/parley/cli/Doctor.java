@@ -4,6 +4,7 @@ import dev.parley.lab.Catalog;
 import dev.parley.lab.Ceiling;
 import dev.parley.lab.Checkout;
 import dev.parley.lab.LabException;
+import dev.parley.model.Launcher;
 import dev.parley.probe.MachineMood;
 import dev.rpcx.probe.MachineFacts;
 import java.io.IOException;
@@ -26,7 +27,11 @@ import picocli.CommandLine.Command;
                     + " what is missing. Takes some ten seconds, and writes nothing.",
             ""
         },
-        footer = {"", "Exit codes: 0 good, also where something is to be minded; 1 error.", "", "Example: parley doctor"
+        footer = {
+            "",
+            "Exit codes: 0 good, also where something is to be minded; 1 error.",
+            "",
+            "Example: ${ROOT-COMMAND-NAME} doctor"
         })
 final class Doctor implements Callable<Integer> {
     private static final int NOISE_SAMPLES = 200;
@@ -141,7 +146,8 @@ final class Doctor implements Callable<Integer> {
         }
         List<String> unbuilt = Catalog.read().unbuilt();
         if (!unbuilt.isEmpty()) {
-            concerns.add("not built here: " + String.join(", ", unbuilt) + " (./parley builds what it starts with)");
+            concerns.add("not built here: " + String.join(", ", unbuilt) + " (" + Launcher.name()
+                    + " builds what it starts with)");
         }
     }
 

@@ -28,7 +28,7 @@ import picocli.CommandLine.Parameters;
             "",
             "Exit codes: 0 good, 1 error.",
             "",
-            "Example: parley export results/2026-11-21T08-15-30 --format parquet --out rows"
+            "Example: ${ROOT-COMMAND-NAME} export results/2026-11-21T08-15-30 --format parquet --out rows"
         })
 final class Export implements Callable<Integer> {
     @Parameters(paramLabel = "RUN", description = "The folder of the run.")

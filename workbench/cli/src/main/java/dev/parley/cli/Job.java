@@ -3,6 +3,7 @@ package dev.parley.cli;
 import dev.parley.backend.Backends;
 import dev.parley.lab.Lab;
 import dev.parley.model.BadInput;
+import dev.parley.model.Launcher;
 import dev.parley.process.Children;
 import dev.parley.spi.Location;
 import java.io.IOException;
@@ -14,13 +15,13 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import picocli.CommandLine.Model.CommandSpec;
 
@@ -127,8 +128,8 @@ final class Job {
             } catch (InterruptedException e) {
                 progress.end();
                 System.err.println("parley: interrupted; finished trials are in " + folder.resolve(Lab.STORE_FILE)
-                        + ": ./parley report " + folder + " shows them, ./parley run --resume " + folder
-                        + " goes on");
+                        + ": " + Launcher.command("report", folder.toString()) + " shows them, "
+                        + resuming("run", folder, sitting) + " goes on");
                 return 1;
             }
             progress.end();
@@ -137,13 +138,24 @@ final class Job {
                     .ifPresent(why -> System.err.println("parley: " + ending.failed() + " of "
                             + (ending.failed() + ending.finished()) + " trials failed; the first: " + why));
             if (ending.left() > 0) {
-                System.out.println("left: " + ending.left() + " trials; ./parley run --resume " + folder
-                        + sitting.map(time -> " " + FOR + " " + time).orElse("") + " goes on");
+                System.out.println(
+                        "left: " + ending.left() + " trials; " + resuming("run", folder, sitting) + " goes on");
             }
             System.out.println("took " + took());
             System.out.println("report: " + report);
             return ending.failed() > 0 ? 1 : 0;
         }
+    }
+
+    /**
+     * The command that does the rest of what is in a folder.
+     *
+     * @param sitting time that was typed for this sitting, and is meant for the next one too
+     */
+    static String resuming(String command, Path folder, Optional<String> sitting) {
+        List<String> words = new ArrayList<>(List.of(command, "--resume", folder.toString()));
+        sitting.ifPresent(time -> words.addAll(List.of(FOR, time)));
+        return Launcher.command(words);
     }
 
     /** Since this JVM began: with all that a person waited for, but for what built the workbench before. */
@@ -191,9 +203,6 @@ final class Job {
 
     /** What was typed, in a form that a shell reads again. */
     static String command(CommandSpec spec) {
-        return "./parley "
-                + spec.commandLine().getParent().getParseResult().originalArgs().stream()
-                        .map(arg -> arg.matches("[\\w@%+=:,./-]+") ? arg : "'" + arg.replace("'", "'\\''") + "'")
-                        .collect(Collectors.joining(" "));
+        return Launcher.command(spec.commandLine().getParent().getParseResult().originalArgs());
     }
 }

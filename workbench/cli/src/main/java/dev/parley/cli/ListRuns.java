@@ -29,7 +29,9 @@ import picocli.CommandLine.Option;
             "",
             "Exit codes: 0 good, also where there is no run; 1 error.",
             "",
-            "Examples: parley list; parley list --in elsewhere"
+            "Examples:",
+            "  ${ROOT-COMMAND-NAME} list",
+            "  ${ROOT-COMMAND-NAME} list --in elsewhere"
         })
 final class ListRuns implements Callable<Integer> {
     /** Where runs go without {@code --out}; there need not have been one yet. */

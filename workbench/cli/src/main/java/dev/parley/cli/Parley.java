@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.LabException;
 import dev.parley.model.BadInput;
+import dev.parley.model.Launcher;
 import dev.parley.model.Nearest;
 import dev.parley.process.ProcessException;
 import dev.parley.store.StoreException;
@@ -50,11 +51,11 @@ import picocli.CommandLine.UnmatchedArgumentException;
         synopsisSubcommandLabel = "COMMAND",
         footer = {
             "",
-            "parley COMMAND --help says what a command does, what it writes where, and how it ends.",
+            "${ROOT-COMMAND-NAME} COMMAND --help says what a command does, what it writes where, and how it ends.",
             "",
-            "Exit codes: 0 good, 1 error, 2 not valid or nothing to hold it against, 3 worse than the baseline.",
+            "Exit codes: 0 good, 1 error, 2 it cannot be told, 3 worse than the baseline, or a target is not met.",
             "",
-            "Example: parley compare --quick"
+            "Example: ${ROOT-COMMAND-NAME} compare --quick"
         })
 public final class Parley implements Runnable {
     static final String VERSION = "0.1.0";
@@ -80,6 +81,7 @@ public final class Parley implements Runnable {
     static int run(String... args) {
         Parley parley = new Parley();
         return new CommandLine(parley)
+                .setCommandName(Launcher.name())
                 .setParameterExceptionHandler((e, given) -> {
                     System.err.println("parley: " + said(e) + " (see "
                             + e.getCommandLine().getCommandSpec().qualifiedName() + " --help)");

@@ -29,7 +29,7 @@ import picocli.CommandLine.Parameters;
             "",
             "Exit codes: 0 the study can be run here, 1 mistakes, or limits that this machine cannot keep.",
             "",
-            "Example: parley plan --trials study.yaml"
+            "Example: ${ROOT-COMMAND-NAME} plan --trials study.yaml"
         })
 final class PlanStudy implements Callable<Integer> {
     @Parameters(paramLabel = "SPEC", description = "The study's file; docs/specs.md says what stands in it.")

@@ -77,7 +77,7 @@ final class Progress implements LabListener {
                     p.phase() == Phase.WARM_UP ? "warm-up" : "window",
                     p.perSecond(),
                     p.p99Ms(),
-                    p.errors() == 0 ? "" : ", " + p.errors() + " errors"));
+                    p.errors() == 0 ? "" : ", " + p.errors() + " without success"));
         }
     }
 
@@ -109,7 +109,7 @@ final class Progress implements LabListener {
                 g.perSecond(),
                 g.medianMs(),
                 g.p99Ms(),
-                g.failed() == 0 ? "" : ", " + g.failed() + " of " + g.due() + " failed",
+                g.unsuccessful() == 0 ? "" : ", " + g.unsuccessful() + " of " + g.due() + " without success",
                 row.voidReasons().isEmpty() ? "" : "; " + why(row));
     }
 

@@ -16,7 +16,7 @@ import picocli.CommandLine.Parameters;
             "",
             "Exit codes: 0 good, 1 error.",
             "",
-            "Example: parley report results/2026-11-21T08-15-30"
+            "Example: ${ROOT-COMMAND-NAME} report results/2026-11-21T08-15-30"
         })
 final class ReportAgain implements Callable<Integer> {
     @Parameters(paramLabel = "DIR", description = "The folder of the run.")

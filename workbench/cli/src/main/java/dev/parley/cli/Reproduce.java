@@ -41,8 +41,8 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "reproduce",
         description = {
-            "Runs a published experiment again, and writes a page: its figures beside ours, and a verdict on each of"
-                    + " its conclusions.",
+            "Runs a published experiment again, and writes a page: its figures beside ours, and a judgement of each"
+                    + " of its conclusions.",
             ""
         },
         footer = {
@@ -51,17 +51,18 @@ import picocli.CommandLine.Spec;
                     + " --resume does the rest. A trial that failed is tried once more.",
             "",
             "Writes to DIR: index.html; for each paper a folder with paper.html, its figures and claims as CSV, and"
-                    + " record.json; and in it, for each part of the paper, the folder of a run, which parley show,"
-                    + " report and export read too.",
+                    + " record.json; and in it, for each part of the paper, the folder of a run, which show, report and"
+                    + " export read too.",
             "",
             "Exit codes: 0 good, also where --for left trials for later; 1 error, or some trials failed twice.",
             "",
             "Examples:",
-            "  parley reproduce zhang --plan",
-            "  parley reproduce zhang --scale quick",
-            "  parley reproduce zhang --scale standard --out DIR --for 2h, then parley reproduce --resume DIR --for 2h"
-                    + " until nothing is left",
-            "  parley reproduce --read DIR --record FILE.md, then parley reproduce --pages FILE.md --out PAGES"
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --plan",
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --scale quick",
+            "  ${ROOT-COMMAND-NAME} reproduce zhang --scale standard --out DIR --for 2h, then ${ROOT-COMMAND-NAME}"
+                    + " reproduce --resume DIR --for 2h until nothing is left",
+            "  ${ROOT-COMMAND-NAME} reproduce --read DIR --record FILE.md, then ${ROOT-COMMAND-NAME} reproduce"
+                    + " --pages FILE.md --out PAGES"
         })
 final class Reproduce implements Callable<Integer> {
     /** What a folder is a run of, so that it can be gone on with. */
@@ -82,8 +83,8 @@ final class Reproduce implements Callable<Integer> {
             paramLabel = "SCALE",
             description =
                     "How much of the published plan is carried out: quick decides little or nothing, standard decides"
-                            + " what the paper concludes, paper is as published. Default: quick. parley studies says"
-                            + " what each of them shortens.")
+                            + " what the paper concludes, paper is as published. Default: quick."
+                            + " ${ROOT-COMMAND-NAME} studies says what each of them shortens.")
     private Optional<String> scale = Optional.empty();
 
     @Option(
@@ -203,23 +204,23 @@ final class Reproduce implements Callable<Integer> {
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
         Files.writeString(folder.resolve(MARK), asked.mark());
         Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
-        Outcome outcome;
+        CarriedOut done;
         // Ctrl-C waits until the sitting is written down
         try (Children.Hold _ = Children.hold()) {
-            outcome = carriedOut(papers, asked, folder, catalog, until, true);
+            done = carriedOut(papers, asked, folder, catalog, until, true);
             Sittings.end(folder);
         }
-        if (outcome.isInterrupted()) {
+        if (done.isInterrupted()) {
             return 1;
         }
         // read again, so that the pages tell of this sitting too
         record(carriedOut(papers, asked, folder, catalog, Optional.empty(), false)
                 .reports());
-        if (outcome.left() > 0) {
-            System.out.println("left: " + outcome.left() + " trials; ./parley reproduce --resume " + folder
-                    + sitting.map(time -> " " + Job.FOR + " " + time).orElse("") + " goes on");
+        if (done.left() > 0) {
+            System.out.println(
+                    "left: " + done.left() + " trials; " + Job.resuming("reproduce", folder, sitting) + " goes on");
         }
-        return outcome.failed() > 0 ? 1 : 0;
+        return done.failed() > 0 ? 1 : 0;
     }
 
     private int pages(Path file) {
@@ -246,7 +247,7 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /** @param left trials that were not begun, because there was no time */
-    private record Outcome(List<PaperReport> reports, int failed, int left, boolean isInterrupted) {}
+    private record CarriedOut(List<PaperReport> reports, int failed, int left, boolean isInterrupted) {}
 
     private Asked asked() {
         String given = name.orElseThrow(() ->
@@ -374,7 +375,7 @@ final class Reproduce implements Callable<Integer> {
     }
 
     /** @param isRun false where the pages alone are to be written, from what is in the stores */
-    private Outcome carriedOut(
+    private CarriedOut carriedOut(
             List<Paper> papers, Asked asked, Path folder, Catalog catalog, Optional<Instant> until, boolean isRun)
             throws IOException {
         int failed = 0;
@@ -395,9 +396,9 @@ final class Reproduce implements Callable<Integer> {
                         failed += ending.failed();
                         left += ending.left();
                     } catch (InterruptedException e) {
-                        System.err.println("parley: interrupted; finished trials are kept: ./parley reproduce --resume "
-                                + folder + " goes on");
-                        return new Outcome(reports, failed, left, true);
+                        System.err.println("parley: interrupted; finished trials are kept: "
+                                + Job.resuming("reproduce", folder, sitting) + " goes on");
+                        return new CarriedOut(reports, failed, left, true);
                     }
                     runs.add(done.read(catalog.names()));
                 }
@@ -413,7 +414,7 @@ final class Reproduce implements Callable<Integer> {
                 System.out.println("report: " + PaperReport.index(folder, reports));
             }
         }
-        return new Outcome(reports, failed, left, false);
+        return new CarriedOut(reports, failed, left, false);
     }
 
     private static final Lab.Ending NOTHING = new Lab.Ending(0, 0, 0, 0, Optional.empty());

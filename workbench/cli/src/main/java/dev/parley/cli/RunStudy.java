@@ -32,9 +32,10 @@ import picocli.CommandLine.Spec;
             "Exit codes: 0 good, also where --for left trials for later; 1 error, or some trials failed.",
             "",
             "Examples:",
-            "  parley run study.yaml",
-            "  parley run --resume results/2026-11-21T08-15-30",
-            "  parley run study.yaml --out DIR --for 2h, then parley run --resume DIR --for 2h until nothing is left"
+            "  ${ROOT-COMMAND-NAME} run study.yaml",
+            "  ${ROOT-COMMAND-NAME} run --resume results/2026-11-21T08-15-30",
+            "  ${ROOT-COMMAND-NAME} run study.yaml --out DIR --for 2h, then ${ROOT-COMMAND-NAME} run --resume DIR"
+                    + " --for 2h until nothing is left"
         })
 final class RunStudy implements Callable<Integer> {
     @Parameters(

@@ -29,14 +29,16 @@ import picocli.CommandLine.Parameters;
             "Exit codes: 0 good, 1 error.",
             "",
             "Examples:",
-            "  parley show results/2026-11-21T08-15-30",
-            "  parley show --study results/2026-11-21T08-15-30 > study.yaml"
+            "  ${ROOT-COMMAND-NAME} show results/2026-11-21T08-15-30",
+            "  ${ROOT-COMMAND-NAME} show --study results/2026-11-21T08-15-30 > study.yaml"
         })
 final class Show implements Callable<Integer> {
     @Parameters(paramLabel = "RUN", description = "The folder of the run.")
     private Path folder = Path.of("");
 
-    @Option(names = "--study", description = "Print the run's study alone, as a file that parley run reads.")
+    @Option(
+            names = "--study",
+            description = "Print the run's study alone, as a file that ${ROOT-COMMAND-NAME} run reads.")
     private boolean isStudy;
 
     @Override

@@ -17,12 +17,12 @@ import picocli.CommandLine.Command;
 @Command(
         name = "studies",
         description = {
-            "Lists the published experiments that parley reproduce runs again: what each of them measured, what it"
-                    + " needs, what of that is missing here, and about how long it takes at each scale. Measures"
-                    + " nothing, and writes nothing.",
+            "Lists the published experiments that ${ROOT-COMMAND-NAME} reproduce runs again: what each of them"
+                    + " measured, what it needs, what of that is missing here, and about how long it takes at each"
+                    + " scale. Measures nothing, and writes nothing.",
             ""
         },
-        footer = {"", "Exit codes: 0 good, 1 error.", "", "Example: parley studies"})
+        footer = {"", "Exit codes: 0 good, 1 error.", "", "Example: ${ROOT-COMMAND-NAME} studies"})
 final class Studies implements Callable<Integer> {
     @Override
     public Integer call() {

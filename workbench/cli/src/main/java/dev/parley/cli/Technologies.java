@@ -2,6 +2,7 @@ package dev.parley.cli;
 
 import dev.parley.lab.Catalog;
 import dev.parley.lab.Inventory;
+import dev.parley.model.Launcher;
 import dev.parley.model.LibraryRow;
 import dev.parley.model.Technology;
 import java.io.PrintStream;
@@ -15,7 +16,10 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import tools.jackson.databind.json.JsonMapper;
 
-/** What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section 3.1. */
+/**
+ * What each technology asks of a system: criteria architecture, topology and libraries. Source: kazanavicius, section
+ * 3.1.
+ */
 @Command(
         name = "technologies",
         description = {
@@ -28,7 +32,10 @@ import tools.jackson.databind.json.JsonMapper;
             "",
             "Exit codes: 0 good, 1 error.",
             "",
-            "Examples: parley technologies; parley technologies grpc,grpc-tuned; parley technologies --json"
+            "Examples:",
+            "  ${ROOT-COMMAND-NAME} technologies",
+            "  ${ROOT-COMMAND-NAME} technologies grpc,grpc-tuned",
+            "  ${ROOT-COMMAND-NAME} technologies --json"
         })
 final class Technologies implements Callable<Integer> {
     private static final int NAME = 18;
@@ -81,7 +88,7 @@ final class Technologies implements Callable<Integer> {
         out.println();
         out.println("files, MB: what a service runs from, without the JDK. * beyond the papers.");
         out.println("Tables, options and studies name a technology as the first column does.");
-        out.println("More of one: parley technologies NAME; everything for programs: --json.");
+        out.println("More of one: " + Launcher.command("technologies", "NAME") + "; everything for programs: --json.");
     }
 
     private void row(String name, String title, String needs, String files, String megabytes) {

@@ -24,13 +24,13 @@ import picocli.CommandLine.Parameters;
         },
         footer = {
             "",
-            "Whether this machine can keep the study's limits is told by parley plan.",
+            "Whether this machine can keep the study's limits is told by ${ROOT-COMMAND-NAME} plan.",
             "",
             "Exit codes: 0 good, 1 mistakes.",
             "",
             "Examples:",
-            "  parley validate study.yaml",
-            "  parley validate --schema > study.schema.json"
+            "  ${ROOT-COMMAND-NAME} validate study.yaml",
+            "  ${ROOT-COMMAND-NAME} validate --schema > study.schema.json"
         })
 final class Validate implements Callable<Integer> {
     @Parameters(
@@ -44,7 +44,7 @@ final class Validate implements Callable<Integer> {
             description = "Print the JSON Schema of studies, with which editors complete and check them.")
     private boolean isSchema;
 
-    @Option(names = "--loads", description = "Print what loads there are, with their parts and short forms.")
+    @Option(names = "--loads", description = "Print what loads there are, with their parameters and short forms.")
     private boolean isLoads;
 
     @Option(names = "--full", description = "Print the study with every default written out, as a run keeps it.")

@@ -116,6 +116,10 @@ class StoredRunsTest {
         return Typed.line(line.toArray(String[]::new));
     }
 
+    private static Typed gate(Path run) {
+        return Typed.line("gate", run.toString());
+    }
+
     @Test
     void theGateOpensShutsAndSaysWhenItCannotTell() throws IOException {
         Path baseline = run("baseline", 10, "a");
@@ -248,6 +252,67 @@ class StoredRunsTest {
         Path none = run("none", 10, "a");
         assertThat(Typed.line("report", none.toString()).out()).doesNotContain("Target");
         assertThat(none.resolve("targets.csv")).doesNotExist();
+    }
+
+    @Test
+    void theGateOpensToARunWhoseTechnologiesMeetTheirTarget() throws IOException {
+        Path met = stored("met", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of());
+        Typed good = gate(met);
+        assertThat(good.err()).isEmpty();
+        assertThat(good.exitCode()).isZero();
+        assertThat(good.out().lines())
+                .hasSize(2)
+                .first()
+                .isEqualTo("target: 1000 requests/s, p99 at most 20 ms");
+        assertThat(good.out().lines().toList().getLast())
+                .matches("rest {11}meets it   p99 1[01](\\.\\d)? ms of 20 ms, 4\\d % to spare; interval \\S+");
+
+        Path missed = stored("missed", "rest", 10, Map.of(), "target: {rate: 1000, p99: 5ms}\n", List.of());
+        Typed bad = gate(missed);
+        assertThat(bad.exitCode()).isEqualTo(3);
+        assertThat(bad.out()).contains("rest           does not   p99 1");
+        assertThat(bad.err()).isEqualTo("parley: the target is not met: rest" + System.lineSeparator());
+
+        Path untold = stored(
+                "untold", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of("swap seen"));
+        Typed undecided = gate(untold);
+        assertThat(undecided.exitCode()).isEqualTo(2);
+        assertThat(undecided.out()).contains("rest           undecided  void: swap seen");
+        assertThat(undecided.err())
+                .isEqualTo("parley: whether the target is met is undecided: rest" + System.lineSeparator());
+    }
+
+    @Test
+    void theGateAsksForBothTargetAndBaselineWhereThereAreBoth() throws IOException {
+        Path baseline = run("baseline", 10, "a");
+        Path empty = Files.createDirectory(folder.resolve("no baseline yet"));
+        Map<String, String> machine = Map.of("cpu", "a");
+        Path met = stored("met", "rest", 10, machine, "target: {rate: 1000, p99: 20ms}\n", List.of());
+        Typed good = gate(baseline, met);
+        assertThat(good.err()).isEmpty();
+        assertThat(good.exitCode()).isZero();
+        assertThat(good.out()).contains("meets it", "equivalent");
+        assertThat(gate(empty, met).exitCode()).isEqualTo(2);
+
+        Path missed = stored("missed", "rest", 10, machine, "target: {rate: 1000, p99: 5ms}\n", List.of());
+        assertThat(gate(baseline, missed).exitCode()).isEqualTo(3);
+        assertThat(gate(empty, missed).exitCode()).isEqualTo(3);
+
+        Path slower = stored("slower", "rest", 12, machine, "target: {rate: 1000, p99: 20ms}\n", List.of());
+        Typed worse = gate(baseline, slower);
+        assertThat(worse.exitCode()).isEqualTo(3);
+        assertThat(worse.out()).contains("meets it");
+        assertThat(worse.err()).isEqualTo("parley: worse than the baseline" + System.lineSeparator());
+    }
+
+    @Test
+    void aGateWithoutTargetAndBaselineIsAMistake() throws IOException {
+        Path run = run("one", 10, "a");
+        Typed result = gate(run);
+        assertThat(result.err())
+                .isEqualTo("parley: --baseline: none (expected: the folder of a run, since the study of " + run
+                        + " has no target)" + System.lineSeparator());
+        assertThat(result.exitCode()).isEqualTo(1);
     }
 
     @Test

@@ -128,6 +128,7 @@ final class Image {
                 HOME + "/runtime/bin/java",
                 "@" + HOME + "/" + Packaged.LIBRARIES + "/jvm.options",
                 "-Dparley.home=" + HOME,
+                "-Dparley.launcher=parley",
                 "-cp",
                 classPath,
                 "dev.parley.cli.Parley");

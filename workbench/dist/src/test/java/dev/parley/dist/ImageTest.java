@@ -51,7 +51,7 @@ class ImageTest {
         assertThat(new String(image.get("config.json"), StandardCharsets.UTF_8))
                 .contains(
                         "\"/opt/parley/runtime/bin/java\",\"@/opt/parley/lib/jvm.options\"",
-                        "\"-Dparley.home=/opt/parley\",\"-cp\"",
+                        "\"-Dparley.home=/opt/parley\",\"-Dparley.launcher=parley\",\"-cp\"",
                         "\"/opt/parley/lib/parley-cli-1.jar:/opt/parley/lib/shared-1.jar\",\"dev.parley.cli.Parley\"",
                         "\"architecture\":\"amd64\"",
                         "\"/work\"",

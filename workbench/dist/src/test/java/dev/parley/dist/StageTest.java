@@ -108,6 +108,7 @@ class StageTest {
                 .containsExactly(
                         "@" + root + "/lib/jvm.options",
                         "-Dparley.home=" + root,
+                        "-Dparley.launcher=" + link,
                         "-cp",
                         root + "/lib/parley-cli-1.jar:" + root + "/lib/shared-1.jar",
                         "dev.parley.cli.Parley",

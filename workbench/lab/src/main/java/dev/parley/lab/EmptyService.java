@@ -11,8 +11,13 @@ import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
 
-/** The service with nothing in it, which figures of size, memory and boot stand beside: its first right reply is that of its health. */
+/**
+ * The service with nothing in it, which figures of size, memory and boot stand beside: its first right reply is that of
+ * its health.
+ */
 final class EmptyService {
     private EmptyService() {}
 
@@ -37,13 +42,20 @@ final class EmptyService {
             List<FigureRow> figures = new ArrayList<>();
             figures.add(new FigureRow(trialId, Metric.BOOT_TIME, FigureRow.EMPTY, bootMs));
             figures.add(new FigureRow(trialId, Metric.INSTALLED_SIZE, FigureRow.EMPTY, installation.bytes() / 1e6));
-            service.probe().residentBytes().ifPresent(bytes -> {
-                figures.add(new FigureRow(trialId, Metric.MEMORY_AFTER_BOOT, FigureRow.EMPTY, bytes / 1e6));
-                figures.add(new FigureRow(trialId, Metric.MEMORY_AFTER_LOAD, FigureRow.EMPTY, bytes / 1e6));
-            });
+            memory(service, trialId, Metric.MEMORY_AFTER_BOOT).ifPresent(figures::add);
+            // what every service is asked at each trial: the classes that answer it are in its memory from then on
+            service.served();
+            memory(service, trialId, Metric.MEMORY_AFTER_LOAD).ifPresent(figures::add);
             return figures;
         } catch (IOException e) {
             throw new LabException("the empty service gave no answer: " + e.getMessage(), e);
         }
+    }
+
+    private static Optional<FigureRow> memory(ServiceProcess service, int trialId, Metric metric) {
+        OptionalLong bytes = service.probe().residentBytes();
+        return bytes.isPresent()
+                ? Optional.of(new FigureRow(trialId, metric, FigureRow.EMPTY, bytes.getAsLong() / 1e6))
+                : Optional.empty();
     }
 }

@@ -11,9 +11,9 @@ import java.util.List;
  *
  * @param perSecond right replies within the limit
  * @param due requests in the window
- * @param failed those of them that were no success
+ * @param unsuccessful those of them that were no success
  */
-public record Glance(double perSecond, double medianMs, double p99Ms, long due, long failed) {
+public record Glance(double perSecond, double medianMs, double p99Ms, long due, long unsuccessful) {
     static Glance of(List<HistogramRow> histograms, Event.Finished finished) {
         Distribution response = Distribution.merged(histograms.stream()
                 .filter(row -> row.kind() == HistogramRow.Kind.RESPONSE)

@@ -24,7 +24,8 @@ final class Installations {
     static Path home() {
         String home = System.getProperty("parley.home");
         if (home == null) {
-            throw new LabException("the system property parley.home is not set: start with ./parley");
+            throw new LabException("the system property parley.home is not set: start with ./parley in a"
+                    + " checkout, or with bin/parley in a distribution");
         }
         return Path.of(home);
     }

@@ -238,8 +238,8 @@ public final class Lab {
         }
         for (Topology topology : study.topologies()) {
             for (MessageSpec message : study.messages()) {
-                for (MessageSpec step : message.steps()) {
-                    work.exchange(step, topology, topology.entry(), study.seed());
+                for (MessageSpec single : message.messages()) {
+                    work.exchange(single, topology, topology.entry(), study.seed());
                 }
             }
         }

@@ -131,22 +131,22 @@ public record Plan(List<Boot> boots) {
     }
 
     /** What the services of one boot carry, in this order: the same for each technology of a block. */
-    private record Serving(Topology topology, List<Study.Cell> cells) {}
+    private record Serving(Topology topology, List<Study.MessageUnderLoad> pairs) {}
 
     /** Messages with loads of their own come after the others. */
     private static List<Serving> servings(Study study, Random random) {
         List<Serving> servings = new ArrayList<>();
         for (Topology topology : study.topologies()) {
-            List<Study.Cell> cells = study.offerings().stream()
-                    .flatMap(offering -> shuffled(offering.cells(), random).stream())
+            List<Study.MessageUnderLoad> pairs = study.offerings().stream()
+                    .flatMap(offering -> shuffled(offering.pairs(), random).stream())
                     .toList();
             if (study.isAlone()) {
-                cells.stream()
-                        .collect(Collectors.groupingBy(Study.Cell::message, LinkedHashMap::new, Collectors.toList()))
+                pairs.stream()
+                        .collect(Collectors.groupingBy(Study.MessageUnderLoad::message, LinkedHashMap::new, Collectors.toList()))
                         .values()
                         .forEach(own -> servings.add(new Serving(topology, own)));
             } else {
-                servings.add(new Serving(topology, cells));
+                servings.add(new Serving(topology, pairs));
             }
         }
         return servings;
@@ -155,16 +155,16 @@ public record Plan(List<Boot> boots) {
     private static List<TrialSpec> trials(Study study, String technology, Serving serving, int block, int firstId) {
         Study.Effort effort = study.effort();
         List<TrialSpec> trials = new ArrayList<>();
-        for (Study.Cell cell : serving.cells()) {
+        for (Study.MessageUnderLoad pair : serving.pairs()) {
             TrialSpec.Window window =
-                    new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), effort.window(cell.load()));
+                    new TrialSpec.Window(effort.warmUpLeast(), effort.warmUpMost(), effort.window(pair.load()));
             trials.add(new TrialSpec(
                     firstId + trials.size(),
                     technology,
                     serving.topology(),
                     study.work(),
-                    cell.message(),
-                    cell.load(),
+                    pair.message(),
+                    pair.load(),
                     block,
                     block,
                     window,
@@ -270,8 +270,8 @@ public record Plan(List<Boot> boots) {
         }
         long played = boot.trials().stream()
                 .flatMap(trial -> Stream.of(
-                        new Study.Cell(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),
-                        new Study.Cell(trial.message(), Rehearsal.standIn(trial.load()))))
+                        new Study.MessageUnderLoad(trial.message(), new Load.Closed(Rehearsal.CLIENTS)),
+                        new Study.MessageUnderLoad(trial.message(), Rehearsal.standIn(trial.load()))))
                 .distinct()
                 .count();
         return new TimeRange(boot.rehearsalLeast(), boot.rehearsal())

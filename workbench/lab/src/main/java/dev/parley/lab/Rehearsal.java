@@ -67,7 +67,7 @@ final class Rehearsal {
     private long spentNs;
     private long leftNs;
     private int messagesLeft;
-    private int cellsLeft;
+    private int trialsLeft;
 
     /** A message that was rehearsed under a load. */
     private record Played(MessageSpec message, Load load) {}
@@ -83,16 +83,16 @@ final class Rehearsal {
      * @param least that it takes before the first trial, each message its part
      * @param most that all of it may take, beyond the slices without which nothing is known of a trial; nothing is
      *     rehearsed where it is zero
-     * @param cells that will be measured afterwards
+     * @param trials that will be measured afterwards
      */
-    Rehearsal(Stage stage, Duration least, Duration most, int cells) {
+    Rehearsal(Stage stage, Duration least, Duration most, int trials) {
         this.stage = stage;
         this.slice = slice(most);
         this.inARow = inARow(slice);
         this.leastNs = least.toNanos();
         this.isAsked = most.isPositive();
         this.leftNs = most.toNanos();
-        this.cellsLeft = cells;
+        this.trialsLeft = trials;
     }
 
     /** How long a slice is where all of the rehearsal may take so much. */
@@ -119,7 +119,7 @@ final class Rehearsal {
         messagesLeft = messages.size();
         long leastEachNs = leastNs / Math.max(1, messages.size());
         for (int i = 0; i < messages.size(); i++) {
-            int others = (messagesLeft - 1) * MESSAGE_WEIGHT + cellsLeft;
+            int others = (messagesLeft - 1) * MESSAGE_WEIGHT + trialsLeft;
             long most = i == 0
                     ? ofTheFirst(messages.size())
                     : leftNs * MESSAGE_WEIGHT / Math.max(1, MESSAGE_WEIGHT + others);
@@ -134,11 +134,11 @@ final class Rehearsal {
 
     /**
      * Most of the code is the same for every message, so that the first has it compiled for all: half of the time, and
-     * where no other follows all but what shows at each cell that services are warm.
+     * where no other follows all but what shows at each trial that services are warm.
      */
     private long ofTheFirst(int messages) {
         long half = leftNs / 2;
-        return messages > 1 ? half : Math.max(half, leftNs - slice.toNanos() * inARow * cellsLeft);
+        return messages > 1 ? half : Math.max(half, leftNs - slice.toNanos() * inARow * trialsLeft);
     }
 
     /**
@@ -148,8 +148,8 @@ final class Rehearsal {
      * @return whether the services were seen warm; where not, time was over, and the trial's own window tells
      */
     boolean before(TrialSpec trial) throws InterruptedException {
-        long most = leftNs / Math.max(1, cellsLeft);
-        cellsLeft--;
+        long most = leftNs / Math.max(1, trialsLeft);
+        trialsLeft--;
         return warm(trial.message(), standIn(trial.load()), 0, most);
     }
 

@@ -46,13 +46,13 @@ public final class TimeLeft {
     private TimeRange told;
 
     /** Boots that do the same. What a boot carries comes in another order in each block. */
-    private record Kind(String technology, Topology topology, Set<Study.Cell> cells) {
+    private record Kind(String technology, Topology topology, Set<Study.MessageUnderLoad> pairs) {
         static Kind of(Plan.Boot boot) {
             return new Kind(
                     boot.technology(),
                     boot.topology(),
                     boot.trials().stream()
-                            .map(trial -> new Study.Cell(trial.message(), trial.load()))
+                            .map(trial -> new Study.MessageUnderLoad(trial.message(), trial.load()))
                             .collect(Collectors.toSet()));
         }
     }

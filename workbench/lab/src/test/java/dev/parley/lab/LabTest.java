@@ -95,7 +95,7 @@ class LabTest {
         assertThat(listener.glances).hasSize(4).allSatisfy(glance -> {
             assertThat(glance.perSecond()).isPositive();
             assertThat(glance.p99Ms()).isGreaterThanOrEqualTo(glance.medianMs());
-            assertThat(glance.failed()).isZero();
+            assertThat(glance.unsuccessful()).isZero();
         });
         try (RunStore store = RunStore.open(out.resolve(Lab.STORE_FILE))) {
             assertThat(store.run().technologies()).extracting(t -> t.name()).containsExactly("grpc", "rpcx");
@@ -220,7 +220,7 @@ class LabTest {
         assertThat(ending.finished()).isEqualTo(1);
         // a delay of 5 ms each way on two hops
         assertThat(listener.glances.getFirst().medianMs()).isBetween(20.0, 200.0);
-        assertThat(listener.glances.getFirst().failed()).isZero();
+        assertThat(listener.glances.getFirst().unsuccessful()).isZero();
     }
 
     @Test

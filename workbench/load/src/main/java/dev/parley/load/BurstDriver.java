@@ -1,6 +1,6 @@
 package dev.parley.load;
 
-/** Requests due at one instant, sent one right after the other by one thread; a part is over when all have ended. */
+/** Requests due at one instant, sent one right after the other by one thread; a stretch is over when all have ended. */
 final class BurstDriver implements Driver {
     private final Sender sender;
     private final Clock clock;
@@ -13,15 +13,15 @@ final class BurstDriver implements Driver {
     }
 
     @Override
-    public void begin(Part part) {
+    public void begin(Stretch stretch) {
         doneNs = 0;
-        part.beganNs = clock.nowNs();
-        bursting = Thread.ofPlatform().name("burst").daemon().start(() -> burst(part));
+        stretch.beganNs = clock.nowNs();
+        bursting = Thread.ofPlatform().name("burst").daemon().start(() -> burst(stretch));
     }
 
-    private void burst(Part part) {
-        for (int i = 0; i < part.from; i++) {
-            sender.arrive(part.outcomes, part.beganNs);
+    private void burst(Stretch stretch) {
+        for (int i = 0; i < stretch.from; i++) {
+            sender.arrive(stretch.outcomes, stretch.beganNs);
         }
         try {
             while (sender.underWay() > 0) {
@@ -29,7 +29,7 @@ final class BurstDriver implements Driver {
             }
             doneNs = clock.nowNs();
         } catch (InterruptedException cut) {
-            // the part is over without its work being done
+            // the stretch is over without its work being done
         }
     }
 

@@ -8,7 +8,10 @@ import java.util.function.Supplier;
 
 /** Carries out requests and whole users' visits on the thread that asks, and waits for each reply. Thread-safe. */
 final class Caller {
-    /** After a failure a client rests this long: a refused connection costs microseconds, and would be counted a million times. */
+    /**
+     * After a failure a client rests this long: a refused connection costs microseconds, and would be counted a million
+     * times.
+     */
     private static final long REST_AFTER_FAILURE_NS = 10_000_000;
 
     private final Target target;
@@ -30,7 +33,7 @@ final class Caller {
     }
 
     /**
-     * One user: the scenario {@code iterations} times, step after step, for as long as {@code goesOn}.
+     * One user: the scenario {@code iterations} times, request after request, for as long as {@code goesOn}.
      *
      * @param worker which recorder to write to
      * @param outcomes asked anew for each request
@@ -44,18 +47,18 @@ final class Caller {
         try {
             for (int i = 0; i < iterations; i++) {
                 long scenario = index.getAndIncrement();
-                for (int step = 0; step < own.steps(); step++) {
+                for (int place = 0; place < own.requests(); place++) {
                     if (!goesOn.getAsBoolean()) {
                         return done;
                     }
                     Outcomes mine = outcomes.get();
                     mine.due(1);
                     // the first request waits for its user's own client
-                    call(worker, own, step, scenario, mine, done == 0 ? beganNs : clock.nowNs());
+                    call(worker, own, place, scenario, mine, done == 0 ? beganNs : clock.nowNs());
                     done++;
                 }
             }
-            if (iterations * own.steps() > 1) {
+            if (iterations * own.requests() > 1) {
                 outcomes.get().scenario(clock.nowNs() - beganNs);
             }
         } finally {
@@ -69,12 +72,12 @@ final class Caller {
     /** One scenario whose requests are due already, into outcomes that know of them. */
     void callOnce(int worker, Outcomes outcomes) throws InterruptedException {
         long scenario = index.getAndIncrement();
-        for (int step = 0; step < target.steps(); step++) {
-            call(worker, target, step, scenario, outcomes, clock.nowNs());
+        for (int place = 0; place < target.requests(); place++) {
+            call(worker, target, place, scenario, outcomes, clock.nowNs());
         }
     }
 
-    private void call(int worker, Target over, int step, long scenario, Outcomes outcomes, long dueNs)
+    private void call(int worker, Target over, int place, long scenario, Outcomes outcomes, long dueNs)
             throws InterruptedException {
         inFlight.incrementAndGet();
         outcomes.entered(dueNs);
@@ -82,7 +85,7 @@ final class Caller {
         try {
             long sentNs = clock.nowNs();
             own = use == ClientUse.PER_CALL ? over.ownClient() : over;
-            boolean isRight = own.call(step, scenario);
+            boolean isRight = own.call(place, scenario);
             long nowNs = clock.nowNs();
             outcomes.left(nowNs);
             outcomes.answered(worker, isRight, dueNs, sentNs, nowNs);

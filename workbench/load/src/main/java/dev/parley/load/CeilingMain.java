@@ -25,9 +25,9 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The generator's own ceiling: requests a second and processor time per request against a server that does nothing, beside {@code wrk}
- * against the same server, in one run and interleaved; and how late requests are sent under open load. Writes {@code ceiling.md} and
- * {@code ceiling.csv}. See {@code workbench/load/ceiling}.
+ * The generator's own ceiling: requests a second and processor time per request against a server that does nothing,
+ * beside {@code wrk} against the same server, in one run and interleaved; and how late requests are sent under open
+ * load. Writes {@code ceiling.md} and {@code ceiling.csv}. See {@code workbench/load/ceiling}.
  */
 public final class CeilingMain {
     private static final Pattern RATE = Pattern.compile("Requests/sec:\\s+([0-9.]+)");
@@ -149,12 +149,12 @@ public final class CeilingMain {
     /** The engine with nothing to wait for: what is left is its own. */
     private static final class Nothing implements Target {
         @Override
-        public boolean call(int step, long index) {
+        public boolean call(int place, long index) {
             return true;
         }
 
         @Override
-        public void send(int step, long index, Asker asker) {
+        public void send(int place, long index, Asker asker) {
             asker.ended(true, null);
         }
     }
@@ -299,21 +299,21 @@ public final class CeilingMain {
                     .append(" | ")
                     .append(first.load())
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::perSecond).toArray(), 0))
+                    .append(field(same.stream().mapToDouble(Row::perSecond).toArray(), 0))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::cpuUs).toArray(), 2))
+                    .append(field(same.stream().mapToDouble(Row::cpuUs).toArray(), 2))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::serverCpuUs).toArray(), 2))
+                    .append(field(same.stream().mapToDouble(Row::serverCpuUs).toArray(), 2))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::latenessP50Us).toArray(), 1))
+                    .append(field(same.stream().mapToDouble(Row::latenessP50Us).toArray(), 1))
                     .append(" | ")
-                    .append(cell(same.stream().mapToDouble(Row::latenessP99Us).toArray(), 1))
+                    .append(field(same.stream().mapToDouble(Row::latenessP99Us).toArray(), 1))
                     .append(" |\n");
         }
         return text.toString();
     }
 
-    private static String cell(double[] values, int digits) {
+    private static String field(double[] values, int digits) {
         java.util.Arrays.sort(values);
         if (values.length == 0 || Double.isNaN(values[values.length - 1])) {
             return "";

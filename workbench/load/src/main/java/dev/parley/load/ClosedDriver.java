@@ -6,9 +6,9 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
- * Clients, a thread each, each waiting for its reply before it sends again. Their number follows the parts: held, or
- * brought from one number to another in even steps over a part's length. A request belongs to the part in which it was
- * sent.
+ * Clients, a thread each, each waiting for its reply before it sends again. Their number follows the stretches: held,
+ * or brought from one number to another in even steps over a stretch's length. A request belongs to the stretch in
+ * which it was sent.
  */
 final class ClosedDriver implements Driver {
     private static final long NEVER = Long.MAX_VALUE;
@@ -72,21 +72,21 @@ final class ClosedDriver implements Driver {
     }
 
     @Override
-    public void begin(Part part) {
+    public void begin(Stretch stretch) {
         long nowNs = clock.nowNs();
-        part.beganNs = nowNs;
-        outcomes = part.outcomes;
-        int from = (int) part.from;
-        int to = (int) part.to;
+        stretch.beganNs = nowNs;
+        outcomes = stretch.outcomes;
+        int from = (int) stretch.from;
+        int to = (int) stretch.to;
         for (int i = clients.size(); i < Math.max(from, to); i++) {
-            long waitNs = i < from ? 0 : (long) ((double) part.lengthNs * (i + 1 - from) / (to - from));
+            long waitNs = i < from ? 0 : (long) ((double) stretch.lengthNs * (i + 1 - from) / (to - from));
             Client client = new Client(i, nowNs + waitNs);
             clients.add(client);
             client.thread.start();
         }
         for (Client client : clients.subList(Math.min(to, clients.size()), clients.size())) {
             client.untilNs =
-                    nowNs + (from > to ? (long) ((double) part.lengthNs * (from - client.index) / (from - to)) : 0);
+                    nowNs + (from > to ? (long) ((double) stretch.lengthNs * (from - client.index) / (from - to)) : 0);
         }
     }
 

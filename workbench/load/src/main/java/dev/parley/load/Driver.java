@@ -1,11 +1,13 @@
 package dev.parley.load;
 
-/** Sends a load's requests to a target for as long as it is told, each into the outcomes of the part it falls due in. */
+/**
+ * Sends a load's requests to a target for as long as it is told, each into the outcomes of the stretch it falls due in.
+ */
 interface Driver extends AutoCloseable {
-    /** From now on requests belong to this part. Sets when it began. */
-    void begin(Part part);
+    /** From now on requests belong to this stretch. Sets when it began. */
+    void begin(Stretch stretch);
 
-    /** True once all of a part's work is done, of a part that says itself when that is. */
+    /** True once all of a stretch's work is done, of a stretch that says itself when that is. */
     boolean isDone();
 
     /** When that was; the moment itself, not that of asking. */

@@ -16,7 +16,10 @@ import java.util.Deque;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import org.jspecify.annotations.Nullable;
 
-/** {@link EchoServer} over kept connections, as many as there are requests at once. Replies are compared byte by byte from the end. */
+/**
+ * {@link EchoServer} over kept connections, as many as there are requests at once. Replies are compared byte by byte
+ * from the end.
+ */
 final class EchoTarget implements Target {
     private static final byte[] REQUEST =
             "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
@@ -67,7 +70,7 @@ final class EchoTarget implements Target {
     }
 
     @Override
-    public boolean call(int step, long index) {
+    public boolean call(int place, long index) {
         try {
             Connection connection = free.pollFirst();
             if (connection == null) {
@@ -81,9 +84,11 @@ final class EchoTarget implements Target {
         }
     }
 
-    /** Written from the thread that asks; replies are read by one thread for all connections, as clients over Netty do. */
+    /**
+     * Written from the thread that asks; replies are read by one thread for all connections, as clients over Netty do.
+     */
     @Override
-    public void send(int step, long index, Asker asker) {
+    public void send(int place, long index, Asker asker) {
         try {
             Sent connection = idle.pollFirst();
             if (connection == null) {

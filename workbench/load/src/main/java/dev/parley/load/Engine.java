@@ -11,13 +11,13 @@ import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
 /**
- * One trial: warm-up until latency is stable, then the window part by part, then the last replies. Everything that
- * happens is told as events, on the calling thread.
+ * One trial: warm-up until latency is stable, then the window stretch by stretch, then the last replies. Everything
+ * that happens is told as events, on the calling thread.
  */
 final class Engine {
     private static final long HALF_SECOND_NS = 500_000_000;
     private static final long SECOND_NS = 1_000_000_000;
-    /** How often a part that says itself when it is done is asked. */
+    /** How often a stretch that says itself when it is done is asked. */
     private static final long ASK_NS = 1_000_000;
     /** The longest that the last users of a load may take for the rest of their scenario. */
     private static final long MAX_PATIENCE_NS = 600 * SECOND_NS;
@@ -97,7 +97,7 @@ final class Engine {
     }
 
     private static long patienceNs(Trial trial, Target target) {
-        long requestsEach = (long) trial.load().scenariosEach() * target.steps();
+        long requestsEach = (long) trial.load().scenariosEach() * target.requests();
         return Math.min(MAX_PATIENCE_NS, (trial.callTimeout().toNanos() + SECOND_NS) * Math.min(1000, requestsEach));
     }
 
@@ -107,14 +107,14 @@ final class Engine {
         if (mostNs == 0) {
             return false;
         }
-        Part part = part(trial.load().warmUp(), mostNs + SECOND_NS, outcomes);
-        driver.begin(part);
-        teller.begin(part.beganNs);
+        Stretch stretch = stretch(trial.load().warmUp(), mostNs + SECOND_NS, outcomes);
+        driver.begin(stretch);
+        teller.begin(stretch.beganNs);
         Stability stability = new Stability();
         Histogram interval = new Histogram(Outcomes.DIGITS);
         for (int i = 1; ; i++) {
-            clock.restNs(part.beganNs + Math.min(i * HALF_SECOND_NS, mostNs));
-            long elapsedNs = clock.nowNs() - part.beganNs;
+            clock.restNs(stretch.beganNs + Math.min(i * HALF_SECOND_NS, mostNs));
+            long elapsedNs = clock.nowNs() - stretch.beganNs;
             interval.reset();
             outcomes.takeResponses(interval);
             teller.tell(Phase.WARM_UP, elapsedNs, interval, outcomes.counts(), driver);
@@ -129,8 +129,8 @@ final class Engine {
     }
 
     /** A warm-up goes on for as long as it needs, whatever length its load has. */
-    private static Part part(Load warmUp, long lengthNs, Outcomes outcomes) {
-        return Part.held("warm-up", warmUp.amount(), lengthNs, outcomes);
+    private static Stretch stretch(Load warmUp, long lengthNs, Outcomes outcomes) {
+        return Stretch.held("warm-up", warmUp.amount(), lengthNs, outcomes);
     }
 
     /** The warm-up's driver ends before another takes its place. */
@@ -147,24 +147,24 @@ final class Engine {
     private long window(Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy, Teller teller)
             throws InterruptedException {
         boolean isCounted = trial.load().isCounted();
-        Part part = script.next(null);
-        if (part == null) {
-            throw new IllegalStateException(trial.load() + " has no part");
+        Stretch stretch = script.next(null);
+        if (stretch == null) {
+            throw new IllegalStateException(trial.load() + " has no stretch");
         }
-        driver.begin(part);
-        long beganNs = part.beganNs;
+        driver.begin(stretch);
+        long beganNs = stretch.beganNs;
         occupancy.begin(beganNs);
         teller.begin(beganNs);
         long tickNs = 0;
         long halfNs = trial.load().isSteady() ? beganNs + script.lengthNs() / 2 : Long.MAX_VALUE;
         while (true) {
-            tally.open(part);
+            tally.open(stretch);
             // after the next has begun: telling takes time, and clients do not wait for it
             tally.closeSettled(isCounted);
-            // A part has its whole length from its own beginning: one that begins late is not cut short, since its rate
-            // is a count over its time.
-            long endNs = part.isUntilDone() ? Long.MAX_VALUE : part.beganNs + part.lengthNs;
-            while (clock.nowNs() < endNs && !(part.isUntilDone() && driver.isDone()) && !part.isCut) {
+            // A stretch has its whole length from its own beginning: one that begins late is not cut short, since its
+            // rate is a count over its time.
+            long endNs = stretch.isUntilDone() ? Long.MAX_VALUE : stretch.beganNs + stretch.lengthNs;
+            while (clock.nowNs() < endNs && !(stretch.isUntilDone() && driver.isDone()) && !stretch.isCut) {
                 long nextNs = beganNs + tickNs + HALF_SECOND_NS;
                 if (clock.nowNs() >= nextNs) {
                     tickNs += HALF_SECOND_NS;
@@ -172,21 +172,21 @@ final class Engine {
                 } else if (clock.nowNs() >= halfNs) {
                     halfNs = Long.MAX_VALUE;
                     tally.endFirstHalf();
-                } else if (part.isUntilDone()) {
-                    cutIfTooLong(part, driver);
+                } else if (stretch.isUntilDone()) {
+                    cutIfTooLong(stretch, driver);
                     clock.restNs(Math.min(nextNs, clock.nowNs() + ASK_NS));
                 } else {
                     clock.restNs(Math.min(Math.min(nextNs, halfNs), endNs));
                 }
             }
-            part.endedNs = endNs != Long.MAX_VALUE ? endNs : part.isCut ? clock.nowNs() : driver.doneNs();
+            stretch.endedNs = endNs != Long.MAX_VALUE ? endNs : stretch.isCut ? clock.nowNs() : driver.doneNs();
             if (isCounted) {
                 long lastReplyNs = awaitLastReplies(trial, driver, tally);
                 if (trial.load().isOpen()) {
-                    part.endedNs = Math.max(part.endedNs, lastReplyNs);
+                    stretch.endedNs = Math.max(stretch.endedNs, lastReplyNs);
                 }
             }
-            Part next = script.next(part);
+            Stretch next = script.next(stretch);
             if (next == null) {
                 return beganNs;
             }
@@ -194,9 +194,9 @@ final class Engine {
             if (!isCounted) {
                 // Clients go on between two steps, and what they send there belongs to the one before: so does that
                 // time.
-                part.endedNs = next.beganNs;
+                stretch.endedNs = next.beganNs;
             }
-            part = next;
+            stretch = next;
         }
     }
 
@@ -211,10 +211,10 @@ final class Engine {
         }
     }
 
-    private void cutIfTooLong(Part part, Driver driver) {
-        long lastDueNs = part.beganNs + part.scheduleNs;
-        if (clock.nowNs() - lastDueNs > part.patienceNs) {
-            part.isCut = true;
+    private void cutIfTooLong(Stretch stretch, Driver driver) {
+        long lastDueNs = stretch.beganNs + stretch.scheduleNs;
+        if (clock.nowNs() - lastDueNs > stretch.patienceNs) {
+            stretch.isCut = true;
             driver.stop();
         }
     }
@@ -279,7 +279,7 @@ final class Engine {
     }
 
     private static double littlesLaw(Load load, Occupancy occupancy, Tally tally) {
-        // requests of rounds wait for a thread of their pool, which is no part of their time
+        // requests of rounds wait for a thread of their pool, which does not belong to their time
         double share = load instanceof Load.Rounds ? 1 : load.keepsClients() ? occupancy.share() : tally.littlesLaw();
         // clients that never came back have failed requests to show for it
         return Double.isNaN(share) ? 0 : share;

@@ -34,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  * break the lines. Exit codes: 0 told to end, 1 another version of the protocol.
  */
 public final class GeneratorMain {
-    private static final Duration PROBE_TIMEOUT = Duration.ofSeconds(5);
+    private static final Duration TIMEOUT_OUTSIDE_TRIALS = Duration.ofSeconds(5);
 
     private final PrintStream out;
     private final Map<String, Neighbour> connected = new HashMap<>();
@@ -135,44 +135,44 @@ public final class GeneratorMain {
         return current.work().exchange(message, topology, topology.node(asked), current.seed());
     }
 
-    /** The entry service, asked all steps of a message. */
+    /** The entry service, asked all that a message consists of. */
     private ServiceTarget target(String location, String message, Duration timeout) {
         String entry = session().topology().entry().name();
         List<Work.Exchange<?, ?>> exchanges = new ArrayList<>();
-        for (MessageSpec step : MessageSpec.parse(message).steps()) {
-            exchanges.add(exchange(step, entry));
+        for (MessageSpec single : MessageSpec.parse(message).messages()) {
+            exchanges.add(exchange(single, entry));
         }
         return new ServiceTarget(connected(location), () -> connect(location), exchanges, timeout);
     }
 
     private void awaitReady(Command.AwaitReady await) throws InterruptedException {
         // one service's own right answer to one message is enough
-        MessageSpec first = MessageSpec.parse(await.message()).steps().getFirst();
+        MessageSpec first = MessageSpec.parse(await.message()).messages().getFirst();
         Target target = new ServiceTarget(
                 connected(await.location()),
                 () -> connect(await.location()),
                 List.of(exchange(first, await.asked())),
-                PROBE_TIMEOUT);
+                TIMEOUT_OUTSIDE_TRIALS);
         tell(new Readiness(Clock.SYSTEM, target)
                 .await(await.asked(), await.times(), Duration.ofMillis(await.timeoutMs())));
     }
 
     private void count(Command.Count count) {
-        ServiceTarget target = target(count.location(), count.message(), PROBE_TIMEOUT);
-        int steps = target.steps();
+        ServiceTarget target = target(count.location(), count.message(), TIMEOUT_OUTSIDE_TRIALS);
+        int requests = target.requests();
         long[] payloads = target.payloads(0);
         // the first has been sent, to see the payloads
         int calls = 1;
         long untilNs = System.nanoTime() + count.withinMs() * 1_000_000;
         while (calls < count.leastCalls() || (calls < count.mostCalls() && System.nanoTime() < untilNs)) {
-            for (int step = 0; step < steps; step++) {
-                if (!target.call(step, calls)) {
+            for (int place = 0; place < requests; place++) {
+                if (!target.call(place, calls)) {
                     throw new CallException(CallException.Code.PROTOCOL, "a wrong reply while bytes were counted");
                 }
             }
             calls++;
         }
-        tell(new Event.Counted(calls * steps, payloads[0] / steps, payloads[1] / steps));
+        tell(new Event.Counted(calls * requests, payloads[0] / requests, payloads[1] / requests));
     }
 
     private void run(Command.RunTrial run) throws InterruptedException {
@@ -207,8 +207,8 @@ public final class GeneratorMain {
                                             Duration.ofMillis(ceiling.warmUpLeastMs()),
                                             Duration.ofMillis(ceiling.warmUpMostMs()),
                                             Duration.ofMillis(ceiling.windowMs())),
-                                    PROBE_TIMEOUT,
-                                    PROBE_TIMEOUT,
+                                    TIMEOUT_OUTSIDE_TRIALS,
+                                    TIMEOUT_OUTSIDE_TRIALS,
                                     ceiling.clients(),
                                     0),
                             echo);

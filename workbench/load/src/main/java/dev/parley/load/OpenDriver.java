@@ -26,11 +26,11 @@ final class OpenDriver implements Driver {
     private volatile boolean isStopped;
     private volatile boolean isPacing;
 
-    /** Parts begun so far: each draws arrivals of its own. Pacer only. */
-    private int parts;
+    /** Stretches begun so far: each draws arrivals of its own. Pacer only. */
+    private int stretches;
 
-    /** A part, and word that it has begun. */
-    private record Handed(Part part, CountDownLatch begun) {}
+    /** A stretch, and word that it has begun. */
+    private record Handed(Stretch stretch, CountDownLatch begun) {}
 
     /** @param inFlightMost requests or users under way at once */
     record Settings(Arrivals arrivals, int iterations, ClientUse use, long seed, int inFlightMost) {}
@@ -43,13 +43,13 @@ final class OpenDriver implements Driver {
         this.pacer = Thread.ofPlatform().name("pacer").daemon().start(this::pace);
     }
 
-    /** A warm-up of unknown length is given the most it may take, and cut short by the next part. */
+    /** A warm-up of unknown length is given the most it may take, and cut short by the next stretch. */
     @Override
-    public void begin(Part part) {
-        isCut = true; // ends the part under way
+    public void begin(Stretch stretch) {
+        isCut = true; // ends the stretch under way
         isPacing = true;
         try {
-            Handed handed = new Handed(part, new CountDownLatch(1));
+            Handed handed = new Handed(stretch, new CountDownLatch(1));
             next.put(handed);
             handed.begun().await();
         } catch (InterruptedException e) {
@@ -63,25 +63,25 @@ final class OpenDriver implements Driver {
             while (true) {
                 Handed handed = next.take();
                 isCut = false;
-                handed.part().beganNs = clock.nowNs();
+                handed.stretch().beganNs = clock.nowNs();
                 handed.begun().countDown();
-                pace(handed.part());
+                pace(handed.stretch());
             }
         } catch (InterruptedException closed) {
             isPacing = false;
         }
     }
 
-    private void pace(Part part) throws InterruptedException {
-        long seed = Schedule.derived(settings.seed(), parts++);
-        Schedule schedule = new Schedule(part.from, part.to, part.scheduleNs, settings.arrivals(), seed);
+    private void pace(Stretch stretch) throws InterruptedException {
+        long seed = Schedule.derived(settings.seed(), stretches++);
+        Schedule schedule = new Schedule(stretch.from, stretch.to, stretch.scheduleNs, settings.arrivals(), seed);
         for (long i = 0; ; i++) {
             long offsetNs = schedule.offsetNs(i);
             if (offsetNs == Schedule.NEVER) {
                 break;
             }
-            long dueNs = part.beganNs + offsetNs;
-            // in pieces, so that the next part need not wait for an arrival far away
+            long dueNs = stretch.beganNs + offsetNs;
+            // in pieces, so that the next stretch need not wait for an arrival far away
             for (long now = clock.nowNs(); dueNs - now > PIECE_NS && !isCut; now = clock.nowNs()) {
                 clock.restNs(now + PIECE_NS);
             }
@@ -91,7 +91,7 @@ final class OpenDriver implements Driver {
             if (isCut) {
                 return;
             }
-            letIn(part.outcomes, dueNs);
+            letIn(stretch.outcomes, dueNs);
         }
         isPacing = false;
     }

@@ -7,30 +7,30 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A part is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the pool
- * is made until the latch opens. Source: zhang, pseudocode of the client-side testing program.
+ * A stretch is a round: a new pool of threads, a latch of as many requests as are handed to it; timed from before the
+ * pool is made until the latch opens. Source: zhang, pseudocode of the client-side testing program.
  */
 final class RoundsDriver implements Driver {
     private final Load.Rounds load;
     private final Caller caller;
     private final Clock clock;
-    private final int steps;
+    private final int requestsEach;
     private volatile long doneNs;
     private volatile Thread round = new Thread(() -> {});
 
     RoundsDriver(Load.Rounds load, Target target, Clock clock) {
         this.load = load;
         this.caller = new Caller(target, load.use(), new Occupancy(), clock);
-        this.steps = target.steps();
+        this.requestsEach = target.requests();
         this.clock = clock;
     }
 
     @Override
-    public void begin(Part part) {
+    public void begin(Stretch stretch) {
         doneNs = 0;
-        part.outcomes.due((long) load.requests() * steps);
-        part.beganNs = clock.nowNs();
-        round = Thread.ofPlatform().name("round").daemon().start(() -> round(part.outcomes));
+        stretch.outcomes.due((long) load.requests() * requestsEach);
+        stretch.beganNs = clock.nowNs();
+        round = Thread.ofPlatform().name("round").daemon().start(() -> round(stretch.outcomes));
     }
 
     private void round(Outcomes outcomes) {
@@ -56,7 +56,7 @@ final class RoundsDriver implements Driver {
             pool.shutdown();
         } catch (InterruptedException cut) {
             pool.shutdownNow();
-            outcomes.notSent((long) notBegun.get() * steps);
+            outcomes.notSent((long) notBegun.get() * requestsEach);
         }
     }
 

@@ -5,11 +5,11 @@ import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
- * When the requests or users of an open load are due: a function of index and start, never a sum of intervals that rounding could let
- * drift. Memory does not grow with its length. One thread.
+ * When the requests or users of an open load are due: a function of index and start, never a sum of intervals that
+ * rounding could let drift. Memory does not grow with its length. One thread.
  *
- * <p>Arrivals are laid out where one is expected for each unit of length, evenly or as a Poisson process, and brought to time by the inverse
- * of the number expected until then: so a ramp's arrivals are spread as its rate says.
+ * <p>Arrivals are laid out where one is expected for each unit of length, evenly or as a Poisson process, and brought
+ * to time by the inverse of the number expected until then: so a ramp's arrivals are spread as its rate says.
  */
 final class Schedule {
     static final long NEVER = Long.MAX_VALUE;
@@ -32,8 +32,8 @@ final class Schedule {
     private double[] blockArrivals = {};
 
     /**
-     * All that fall due within {@code lengthNs}, at a rate that goes in a straight line from {@code from} to {@code to} a second. The same seed
-     * gives the same times.
+     * All that fall due within {@code lengthNs}, at a rate that goes in a straight line from {@code from} to {@code to}
+     * a second. The same seed gives the same times.
      */
     Schedule(double from, double to, long lengthNs, Arrivals arrivals, long seed) {
         this.from = from;
@@ -45,8 +45,8 @@ final class Schedule {
     }
 
     /**
-     * A seed of its own for the {@code number}-th of several schedules, so that trials and parts draw arrivals of their
-     * own: a draw used again would give every restart the same surplus, which no number of restarts averages out.
+     * A seed of its own for the {@code number}-th of several schedules, so that trials and stretches draw arrivals of
+     * their own: a draw used again would give every restart the same surplus, which no number of restarts averages out.
      */
     static long derived(long seed, long number) {
         return mixed(mixed(seed) ^ mixed(number + 1));
@@ -62,7 +62,10 @@ final class Schedule {
         return place < expected - 1e-9 ? (long) (time(place) * NANOS) : NEVER;
     }
 
-    /** The second at which {@code place} arrivals are expected to have come: the root of from·t + (to − from)·t²/2·seconds = place. */
+    /**
+     * The second at which {@code place} arrivals are expected to have come: the root of from·t + (to −
+     * from)·t²/2·seconds = place.
+     */
     private double time(double place) {
         return from == to
                 ? place / from

@@ -10,14 +10,20 @@ import org.HdrHistogram.Histogram;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parts of a load, one after the other; what comes next may hang on how the last one went. The one place that knows what each load
- * consists of, and which driver carries it out. One thread.
+ * The stretches of a load, one after the other; what comes next may hang on how the last one went. The one place that
+ * knows what each load consists of, and which driver carries it out. One thread.
  */
 final class Script {
-    /** A search ends when the highest rate that met the limit and the lowest that did not are this close. Source: {@link Load.HighestRate}. */
+    /**
+     * A search ends when the highest rate that met the latency and the lowest that did not are this close. Source:
+     * {@link Load.HighestRate}.
+     */
     private static final double CLOSE = 1.05;
 
-    /** A rate is too high when so many tries of it in a row miss the limit: one stall of the machine does not end a search. */
+    /**
+     * A rate is too high when so many tries of it in a row miss the latency: one stall of the machine does not end a
+     * search.
+     */
     private static final int MISSES = 2;
 
     private final Load load;
@@ -32,7 +38,7 @@ final class Script {
     /**
      * @param windowNs the length of a load that does not say its own
      * @param limitNs within which a reply is a success
-     * @param patienceNs after which a part that is over when its work is done is cut
+     * @param patienceNs after which a stretch that is over when its work is done is cut
      */
     Script(Load load, long windowNs, long limitNs, long patienceNs) {
         this.load = load;
@@ -44,7 +50,7 @@ final class Script {
     /**
      * Who carries out a load, or a warm-up. The caller closes it.
      *
-     * @param first where requests go before a part has begun
+     * @param first where requests go before a stretch has begun
      */
     static Driver driver(
             Load load, Engine.Trial trial, Target target, Occupancy occupancy, Clock clock, Outcomes first) {
@@ -70,38 +76,41 @@ final class Script {
                 new OpenDriver.Settings(arrivals, iterations, use, trial.seed(), trial.inFlightMost()), target, clock);
     }
 
-    /** The next part; null when the load is over. {@code last} is the one before, with all of its outcomes if the load is a counted one. */
+    /**
+     * The next stretch; null when the load is over. {@code last} is the one before, with all of its outcomes if the
+     * load is a counted one.
+     */
     @Nullable
-    Part next(@Nullable Part last) {
+    Stretch next(@Nullable Stretch last) {
         number++;
         return switch (load) {
-            case Load.Closed c -> once(Part.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
-            case Load.Open o -> once(Part.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
+            case Load.Closed c -> once(Stretch.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
+            case Load.Open o -> once(Stretch.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
             case Load.Staircase s -> step(s.steps(), "clients", s.stepLength());
             case Load.Rates r -> step(r.steps(), "per second", r.stepLength());
             case Load.RateRamp r -> {
                 long lengthNs = r.length().toNanos();
-                yield once(new Part("ramp", r.from(), r.to(), lengthNs, lengthNs, fresh()));
+                yield once(new Stretch("ramp", r.from(), r.to(), lengthNs, lengthNs, fresh()));
             }
             case Load.Held h -> {
                 long lengthNs = h.length().toNanos();
-                yield once(new Part("held", h.from(), h.to(), lengthNs, lengthNs, fresh()));
+                yield once(new Stretch("held", h.from(), h.to(), lengthNs, lengthNs, fresh()));
             }
             case Load.Users u -> {
                 // users who have come go through with their scenario after the last arrival
-                Part users = new Part("users", u.from(), u.to(), 0, u.length().toNanos(), fresh());
+                Stretch users = new Stretch("users", u.from(), u.to(), 0, u.length().toNanos(), fresh());
                 users.patienceNs = patienceNs;
                 yield once(users);
             }
             case Load.Burst b ->
-                number > b.iterations() ? null : Part.counted("iteration " + number, b.atOnce(), patienceNs, fresh());
+                number > b.iterations() ? null : Stretch.counted("iteration " + number, b.atOnce(), patienceNs, fresh());
             case Load.Rounds r -> {
                 if (number > r.rounds() || last != null && last.isCut) {
                     yield null;
                 }
-                Part round = Part.counted(
+                Stretch round = Stretch.counted(
                         "round " + (number - 1), r.threads(), r.roundLimit().toNanos(), fresh());
-                // zhang drops the first of each cell's rounds, order 0 in table 2
+                // zhang drops the first of each pair's rounds, order 0 in table 2
                 round.isCounted = number > 1;
                 yield round;
             }
@@ -113,24 +122,24 @@ final class Script {
         return new Outcomes(limitNs);
     }
 
-    private @Nullable Part once(Part part) {
-        return number == 1 ? part : null;
+    private @Nullable Stretch once(Stretch stretch) {
+        return number == 1 ? stretch : null;
     }
 
-    private @Nullable Part step(List<? extends Number> amounts, String of, Duration each) {
+    private @Nullable Stretch step(List<? extends Number> amounts, String of, Duration each) {
         if (number > amounts.size()) {
             return null;
         }
         double amount = amounts.get(number - 1).doubleValue();
-        return Part.held(label(amount, of), amount, each.toNanos(), fresh());
+        return Stretch.held(label(amount, of), amount, each.toNanos(), fresh());
     }
 
     private static String label(double amount, String of) {
         return (amount == Math.rint(amount) ? Long.toString((long) amount) : Double.toString(amount)) + " " + of;
     }
 
-    /** Doubles until the limit is not met, then halves what is between. */
-    private @Nullable Part search(Load.HighestRate h, @Nullable Part last) {
+    /** Doubles until the latency is not met, then halves what is between. */
+    private @Nullable Stretch search(Load.HighestRate h, @Nullable Stretch last) {
         double rate;
         if (last == null) {
             rate = h.from();
@@ -158,8 +167,8 @@ final class Script {
         return attempt(h, rate);
     }
 
-    private Part attempt(Load.HighestRate h, double rate) {
-        return new Part(
+    private Stretch attempt(Load.HighestRate h, double rate) {
+        return new Stretch(
                 String.format(Locale.ROOT, "try %d: %s", number, label(rate, "per second")),
                 rate,
                 rate,
@@ -175,12 +184,12 @@ final class Script {
                 : load.ownLength().map(Duration::toNanos).orElse(windowNs);
     }
 
-    /** The highest rate of a search that met the limit; 0 if none did. */
+    /** The highest rate of a search that met the latency; 0 if none did. */
     double highestMet() {
         return met;
     }
 
-    private static boolean isMet(Load.HighestRate h, Part last) {
+    private static boolean isMet(Load.HighestRate h, Stretch last) {
         Histogram right = last.responses;
         long due = last.outcomes.due();
         if (due == 0 || right.getTotalCount() == 0) {

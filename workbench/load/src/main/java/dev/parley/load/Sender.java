@@ -6,8 +6,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends without waiting. An arrival carries out the scenario {@code iterations} times, each step when the last has ended, on whichever thread
- * learns of that end. One object a request; a request ends once, whatever is told of it later.
+ * Sends without waiting. An arrival carries out the scenario {@code iterations} times, each request when the last has
+ * ended, on whichever thread learns of that end. One object a request; a request ends once, whatever is told of it
+ * later.
  */
 final class Sender {
     private final Target target;
@@ -20,7 +21,7 @@ final class Sender {
     Sender(Target target, int iterations, Clock clock) {
         this.target = target;
         this.clock = clock;
-        this.places = iterations * target.steps();
+        this.places = iterations * target.requests();
     }
 
     int underWay() {
@@ -51,7 +52,7 @@ final class Sender {
         InFlight request = first;
         while (true) {
             try {
-                target.send(request.place % target.steps(), request.scenario, request);
+                target.send(request.place % target.requests(), request.scenario, request);
             } catch (RuntimeException e) {
                 request.ended(false, e);
             }
@@ -124,7 +125,7 @@ final class Sender {
                         nowNs,
                         nowNs,
                         nextPlace,
-                        nextPlace % target.steps() == 0 ? index.getAndIncrement() : scenario);
+                        nextPlace % target.requests() == 0 ? index.getAndIncrement() : scenario);
             }
             if (nextPlace < places) {
                 outcomes.notSent(places - nextPlace);

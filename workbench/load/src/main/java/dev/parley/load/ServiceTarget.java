@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Supplier;
 
-/** A service over some technology, asked what a work's exchanges say, one for each step of the scenario. */
+/** A service over some technology, asked what a work's exchanges say, one for each request of the scenario. */
 final class ServiceTarget implements Target {
     private final Neighbour neighbour;
     private final Supplier<Neighbour> more;
     private final boolean isOwn;
-    private final List<Step<?, ?>> steps;
+    private final List<Asked<?, ?>> requests;
     private final Entering entering;
 
     /** Counts what users ask while they log in. */
@@ -45,13 +45,13 @@ final class ServiceTarget implements Target {
         }
     }
 
-    private static final class Step<Q extends Record, R extends Record> {
+    private static final class Asked<Q extends Record, R extends Record> {
         private final Work.Exchange<Q, R> exchange;
         private final Duration timeout;
         private final Entering entering;
         private volatile boolean entered;
 
-        Step(Work.Exchange<Q, R> exchange, Entering entering, Duration timeout) {
+        Asked(Work.Exchange<Q, R> exchange, Entering entering, Duration timeout) {
             this.entering = entering;
             this.exchange = exchange;
             this.timeout = timeout;
@@ -110,33 +110,33 @@ final class ServiceTarget implements Target {
                 more,
                 false,
                 exchanges.stream()
-                        .<Step<?, ?>>map(e -> new Step<>(e, entering, timeout))
+                        .<Asked<?, ?>>map(e -> new Asked<>(e, entering, timeout))
                         .toList(),
                 entering);
     }
 
     private ServiceTarget(
-            Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Step<?, ?>> steps, Entering entering) {
+            Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Asked<?, ?>> requests, Entering entering) {
         this.entering = entering;
         this.neighbour = neighbour;
         this.more = more;
         this.isOwn = isOwn;
-        this.steps = steps;
+        this.requests = requests;
     }
 
     @Override
-    public int steps() {
-        return steps.size();
+    public int requests() {
+        return requests.size();
     }
 
     @Override
-    public boolean call(int step, long index) {
-        return steps.get(step).call(neighbour, index);
+    public boolean call(int place, long index) {
+        return requests.get(place).call(neighbour, index);
     }
 
     @Override
-    public void send(int step, long index, Asker asker) {
-        steps.get(step).send(neighbour, index, asker);
+    public void send(int place, long index, Asker asker) {
+        requests.get(place).send(neighbour, index, asker);
     }
 
     @Override
@@ -151,7 +151,7 @@ final class ServiceTarget implements Target {
 
     @Override
     public Target ownClient() {
-        return new ServiceTarget(more.get(), more, true, steps, entering);
+        return new ServiceTarget(more.get(), more, true, requests, entering);
     }
 
     @Override
@@ -164,8 +164,8 @@ final class ServiceTarget implements Target {
     /** Encoded bytes of one scenario's requests and of their replies, from real calls. */
     long[] payloads(long index) {
         long[] sum = new long[2];
-        for (Step<?, ?> step : steps) {
-            long[] one = step.payloads(neighbour, index);
+        for (Asked<?, ?> request : requests) {
+            long[] one = request.payloads(neighbour, index);
             sum[0] += one[0];
             sum[1] += one[1];
         }

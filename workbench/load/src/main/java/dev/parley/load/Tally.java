@@ -7,11 +7,11 @@ import java.util.List;
 import java.util.function.Consumer;
 import org.HdrHistogram.Histogram;
 
-/** A window's figures, taken from its parts while they run. One thread, the engine's. */
+/** A window's figures, taken from its stretches while they run. One thread, the engine's. */
 final class Tally {
     private final int trialId;
     private final Consumer<Event> events;
-    private final List<Part> open = new ArrayList<>();
+    private final List<Stretch> open = new ArrayList<>();
     private final Histogram all = new Histogram(Outcomes.DIGITS);
     private final Histogram second = new Histogram(Outcomes.DIGITS);
     private final Histogram service = new Histogram(Outcomes.DIGITS);
@@ -29,7 +29,7 @@ final class Tally {
     private double recordedNs;
     private long countedNs;
     private int seconds;
-    private int parts;
+    private int stretches;
     private int usersAtFirstFailure;
     private String firstFailure = "";
 
@@ -38,19 +38,20 @@ final class Tally {
         this.events = events;
     }
 
-    void open(Part part) {
-        open.add(part);
+    void open(Stretch stretch) {
+        open.add(stretch);
     }
 
     /**
-     * Takes what has ended since this was last called; response times of all parts together. Valid until the next call.
+     * Takes what has ended since this was last called; response times of all stretches together. Valid until the next
+     * call.
      */
     Histogram take() {
         interval.reset();
-        for (Part part : open) {
+        for (Stretch stretch : open) {
             Histogram own = new Histogram(Outcomes.DIGITS);
-            part.outcomes.takeResponses(own);
-            part.responses.add(own);
+            stretch.outcomes.takeResponses(own);
+            stretch.responses.add(own);
             interval.add(own);
         }
         second.add(interval);
@@ -67,17 +68,17 @@ final class Tally {
         return told;
     }
 
-    /** The last part lasts until then, if that is later than its end. */
+    /** The last stretch lasts until then, if that is later than its end. */
     void extendLast(long untilNs) {
-        Part last = open.getLast();
+        Stretch last = open.getLast();
         last.endedNs = Math.max(last.endedNs, untilNs);
     }
 
     /** All outcomes so far that were no success. */
     Outcomes.Counts counts() {
         Outcomes.Counts sum = closed;
-        for (Part part : open) {
-            sum = sum.plus(part.outcomes.counts());
+        for (Stretch stretch : open) {
+            sum = sum.plus(stretch.outcomes.counts());
         }
         return sum;
     }
@@ -125,7 +126,7 @@ final class Tally {
                 Encoded.of(responses))));
     }
 
-    /** Parts that are over and whose requests all have their outcomes are told, the oldest first. */
+    /** Stretches that are over and whose requests all have their outcomes are told, the oldest first. */
     void closeSettled(boolean isEach) {
         while (!open.isEmpty()
                 && open.getFirst().endedNs != 0
@@ -134,12 +135,12 @@ final class Tally {
         }
     }
 
-    /** What has no outcome by now gets none of its own: it counts as failed. Then all parts are told. */
+    /** What has no outcome by now gets none of its own: it counts as failed. Then all stretches are told. */
     void closeAll(boolean isEach, long nowNs, Throwable cause) {
-        for (Part part : open) {
-            part.outcomes.closeInSystem(cause, nowNs);
-            for (long left = part.outcomes.due() - part.ended(); left > 0; left--) {
-                part.outcomes.failed(cause, part.beganNs, nowNs);
+        for (Stretch stretch : open) {
+            stretch.outcomes.closeInSystem(cause, nowNs);
+            for (long left = stretch.outcomes.due() - stretch.ended(); left > 0; left--) {
+                stretch.outcomes.failed(cause, stretch.beganNs, nowNs);
             }
         }
         if (!isEach) {
@@ -150,50 +151,50 @@ final class Tally {
         }
     }
 
-    /** @param isEach whether the load is a counted one, in which a counted part stands where others have a second */
-    private void close(Part part, boolean isEach) {
-        Outcomes.Counts counts = part.outcomes.counts();
-        Histogram services = part.outcomes.serviceTimes();
-        Histogram delays = part.outcomes.sendDelays();
-        Histogram errors = part.outcomes.errorTimes();
-        Histogram scenarios = part.outcomes.scenarioTimes();
-        inSystemNs += part.outcomes.inSystemNs();
-        recordedNs += sum(part.responses) + sum(errors);
+    /** @param isEach whether the load is a counted one, in which a counted stretch stands where others have a second */
+    private void close(Stretch stretch, boolean isEach) {
+        Outcomes.Counts counts = stretch.outcomes.counts();
+        Histogram services = stretch.outcomes.serviceTimes();
+        Histogram delays = stretch.outcomes.sendDelays();
+        Histogram errors = stretch.outcomes.errorTimes();
+        Histogram scenarios = stretch.outcomes.scenarioTimes();
+        inSystemNs += stretch.outcomes.inSystemNs();
+        recordedNs += sum(stretch.responses) + sum(errors);
         wrongAnywhere += counts.wrong();
-        toldTwice += part.outcomes.twice();
+        toldTwice += stretch.outcomes.twice();
         if (firstFailure.isEmpty()) {
-            firstFailure = part.outcomes.firstFailure();
+            firstFailure = stretch.outcomes.firstFailure();
         }
-        if (part.isCut && firstFailure.isEmpty()) {
-            firstFailure = part.label + " was not over in time";
+        if (stretch.isCut && firstFailure.isEmpty()) {
+            firstFailure = stretch.label + " was not over in time";
         }
-        if (part.isCounted) {
-            countedNs += part.endedNs - part.beganNs;
+        if (stretch.isCounted) {
+            countedNs += stretch.endedNs - stretch.beganNs;
             closed = closed.plus(counts);
             service.add(services);
             sendDelay.add(delays);
             error.add(errors);
             if (isEach) {
-                tellSecond(part.responses, counts);
+                tellSecond(stretch.responses, counts);
             }
         } else {
-            all.subtract(part.responses);
+            all.subtract(stretch.responses);
         }
         events.accept(new Event.Step(
                 trialId,
-                parts++,
-                part.label,
-                part.from,
-                part.to,
-                part.isCounted,
-                part.isCut,
-                part.endedNs - part.beganNs,
-                part.responses.getTotalCount(),
+                stretches++,
+                stretch.label,
+                stretch.from,
+                stretch.to,
+                stretch.isCounted,
+                stretch.isCut,
+                stretch.endedNs - stretch.beganNs,
+                stretch.responses.getTotalCount(),
                 counts.late(),
                 counts.wrong(),
                 counts.failed(),
                 counts.notSent(),
-                Encoded.of(part.responses),
+                Encoded.of(stretch.responses),
                 Encoded.of(scenarios)));
     }
 
@@ -202,8 +203,9 @@ final class Tally {
     }
 
     /**
-     * Little's law of requests that come whether or not earlier ones are done: rate × mean time, from the distributions, over the mean number in
-     * the system, from a count of its own. 1 when all is well, and where no request was ever in the system.
+     * Little's law of requests that come whether or not earlier ones are done: rate × mean time, from the
+     * distributions, over the mean number in the system, from a count of its own. 1 when all is well, and where no
+     * request was ever in the system.
      */
     double littlesLaw() {
         return inSystemNs > 0 ? recordedNs / inSystemNs : 1;
@@ -236,12 +238,12 @@ final class Tally {
         return error;
     }
 
-    /** Of the counted parts, together. */
+    /** Of the counted stretches, together. */
     long countedNs() {
         return countedNs;
     }
 
-    /** In parts that do not count too: a wrong reply is never passed over. */
+    /** In stretches that do not count too: a wrong reply is never passed over. */
     long wrongAnywhere() {
         return wrongAnywhere;
     }

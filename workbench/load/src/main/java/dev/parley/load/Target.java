@@ -12,22 +12,22 @@ interface Target extends AutoCloseable {
     }
 
     /** Requests of one scenario. */
-    default int steps() {
+    default int requests() {
         return 1;
     }
 
     /**
      * Calls and waits.
      *
-     * @param step of the scenario, from 0
-     * @param index of the scenario: the same for all of its steps
+     * @param place in the scenario, from 0
+     * @param index of the scenario: the same for all of its requests
      * @return whether the answer was right
      * @throws CallException if there was none
      */
-    boolean call(int step, long index);
+    boolean call(int place, long index);
 
     /** Calls without waiting. */
-    void send(int step, long index, Asker asker);
+    void send(int place, long index, Asker asker);
 
     /** Requests that it made on its own before those that it was asked for, as users who log in. */
     default long entering() {

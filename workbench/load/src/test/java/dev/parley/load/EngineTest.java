@@ -162,7 +162,7 @@ class EngineTest {
         List<Event> events = new ArrayList<>();
         for (double recorded : new double[] {1, 0.9, 1.1}) {
             Tally tally = new Tally(1, events::add);
-            Part part = Part.held("open", 1000, 1_000_000_000, new Outcomes(Long.MAX_VALUE));
+            Stretch part = Stretch.held("open", 1000, 1_000_000_000, new Outcomes(Long.MAX_VALUE));
             tally.open(part);
             for (long i = 0; i < 1000; i++) {
                 long dueNs = i * 1_000_000;

@@ -67,7 +67,7 @@ class EngineToldTest {
         }
 
         @Override
-        public int steps() {
+        public int requests() {
             return steps;
         }
 

@@ -133,7 +133,7 @@ class LimitsOfATrialTest {
     /** A search by a service that answers rightly up to a rate, and nothing above it. */
     private static double found(String load, double capacity) {
         Script script = new Script(Load.parse(load), 0, 1_000_000_000, 0);
-        Part part = script.next(null);
+        Stretch part = script.next(null);
         int tries = 0;
         while (part != null && tries++ < 100) {
             part.outcomes.due(100);
@@ -161,15 +161,15 @@ class LimitsOfATrialTest {
     @Test
     void oneMissIsTriedAgain() {
         Script script = new Script(Load.parse("highest:50-3200:p99:50ms:200ms"), 0, 1_000_000_000, 0);
-        Part first = script.next(null);
+        Stretch first = script.next(null);
         assertThat(first.from).isEqualTo(50);
         assertThat(first.label).isEqualTo("try 1: 50 per second");
-        Part again = script.next(first);
+        Stretch again = script.next(first);
         assertThat(first.isCounted).as("nothing was due in it").isFalse();
         assertThat(again.from).isEqualTo(50);
         again.outcomes.due(1);
         again.responses.recordValue(50_000_000);
-        Part next = script.next(again);
+        Stretch next = script.next(again);
         assertThat(again.isCounted).isTrue();
         assertThat(next.from).isEqualTo(100);
         next.outcomes.due(1);

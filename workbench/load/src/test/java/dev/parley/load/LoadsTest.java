@@ -373,7 +373,7 @@ class LoadsTest {
         List<String> order = java.util.Collections.synchronizedList(new ArrayList<>());
         Target three = new Target() {
             @Override
-            public int steps() {
+            public int requests() {
                 return 3;
             }
 

@@ -60,8 +60,8 @@ class OpenDriverTest {
         return new OpenDriver(new OpenDriver.Settings(Arrivals.EVEN, 2, use, 1, inFlightMost), target, Clock.SYSTEM);
     }
 
-    private Part begin() {
-        Part part = new Part("users", 100, 100, 0, 100_000_000, outcomes);
+    private Stretch begin() {
+        Stretch part = new Stretch("users", 100, 100, 0, 100_000_000, outcomes);
         driver.begin(part);
         return part;
     }
@@ -81,7 +81,7 @@ class OpenDriverTest {
     @Test
     void eachUserHasAClientThatIsClosedWhenItLeaves() {
         assertThat(driver.isDone()).isTrue();
-        Part part = begin();
+        Stretch part = begin();
         assertThat(part.beganNs).isNotZero();
         assertThat(driver.isDone()).isFalse();
         assertThat(driver.isIdle()).isFalse();
@@ -159,7 +159,7 @@ class OpenDriverTest {
             return CompletableFuture.completedFuture(true);
         });
         Outcomes slow = new Outcomes(Long.MAX_VALUE);
-        driver.begin(Part.held("warm-up", 1, 3_600_000_000_000L, slow));
+        driver.begin(Stretch.held("warm-up", 1, 3_600_000_000_000L, slow));
         await().until(() -> slow.answered() == 2);
         begin();
         await().until(driver::isIdle);

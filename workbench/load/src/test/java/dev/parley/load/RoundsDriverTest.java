@@ -30,7 +30,7 @@ class RoundsDriverTest {
             Clock.SYSTEM);
 
     private void begin() {
-        driver.begin(Part.counted("round 1", 2, Long.MAX_VALUE, outcomes));
+        driver.begin(Stretch.counted("round 1", 2, Long.MAX_VALUE, outcomes));
         await().until(() -> driver.inFlight() == 2);
     }
 

@@ -20,10 +20,10 @@ class ScriptTest {
         return new Script(Load.parse(load), WINDOW_NS, 1_000_000_000, 7_000);
     }
 
-    private static List<Part> parts(String load) {
+    private static List<Stretch> parts(String load) {
         Script script = script(load);
-        List<Part> parts = new ArrayList<>();
-        for (Part part = script.next(null); part != null && parts.size() < 50; part = script.next(part)) {
+        List<Stretch> parts = new ArrayList<>();
+        for (Stretch part = script.next(null); part != null && parts.size() < 50; part = script.next(part)) {
             parts.add(part);
         }
         return parts;
@@ -40,9 +40,9 @@ class ScriptTest {
     })
     void aLoadOfOnePartIsOverAfterIt(
             String load, String label, double from, double to, long lengthMs, long scheduleMs) {
-        List<Part> parts = parts(load);
+        List<Stretch> parts = parts(load);
         assertThat(parts).hasSize(1);
-        Part part = parts.getFirst();
+        Stretch part = parts.getFirst();
         assertThat(part.label).isEqualTo(label);
         assertThat(part.from).isEqualTo(from);
         assertThat(part.to).isEqualTo(to);
@@ -53,7 +53,7 @@ class ScriptTest {
 
     @Test
     void aStaircaseHasAPartAStep() {
-        List<Part> parts = parts("staircase:2-10:+4:60ms");
+        List<Stretch> parts = parts("staircase:2-10:+4:60ms");
         assertThat(parts).extracting(part -> part.label).containsExactly("2 clients", "6 clients", "10 clients");
         assertThat(parts).extracting(part -> part.from).containsExactly(2.0, 6.0, 10.0);
         assertThat(parts).allMatch(part -> part.lengthNs == 60_000_000 && part.isCounted);
@@ -61,19 +61,19 @@ class ScriptTest {
 
     @Test
     void aBurstHasAPartAnIteration() {
-        List<Part> parts = parts("burst:50:3");
+        List<Stretch> parts = parts("burst:50:3");
         assertThat(parts).extracting(part -> part.label).containsExactly("iteration 1", "iteration 2", "iteration 3");
         assertThat(parts).allMatch(part -> part.from == 50 && part.patienceNs == 7_000 && part.isCounted);
     }
 
     @Test
     void theFirstOfTheRoundsDoesNotCountAndACutRoundIsTheLast() {
-        List<Part> parts = parts("rounds:4x40:3:10s:shared");
+        List<Stretch> parts = parts("rounds:4x40:3:10s:shared");
         assertThat(parts).extracting(part -> part.label).containsExactly("round 0", "round 1", "round 2");
         assertThat(parts).extracting(part -> part.isCounted).containsExactly(false, true, true);
         assertThat(parts).allMatch(part -> part.from == 4 && part.patienceNs == 10_000_000_000L);
         Script script = script("rounds:4x40:3:10s:shared");
-        Part cut = script.next(null);
+        Stretch cut = script.next(null);
         cut.isCut = true;
         assertThat(script.next(cut)).isNull();
     }
@@ -93,8 +93,8 @@ class ScriptTest {
     }
 
     /** A rate is met or not, twice if need be. */
-    private static Part tried(Script script, Part part, boolean isMet) {
-        Part next = part;
+    private static Stretch tried(Script script, Stretch part, boolean isMet) {
+        Stretch next = part;
         for (int i = 0; i < (isMet ? 1 : 2); i++) {
             next.outcomes.due(1);
             next.responses.recordValue(isMet ? 1 : 900_000_000);
@@ -106,7 +106,7 @@ class ScriptTest {
     @Test
     void aSearchDoublesUntilTheLimitIsNotMetAndThenHalvesWhatIsBetween() {
         Script script = script("highest:100-1000:p99:50ms:200ms");
-        Part part = script.next(null);
+        Stretch part = script.next(null);
         assertThat(part.from).isEqualTo(100);
         assertThat(part.lengthNs).isEqualTo(200_000_000);
         assertThat(part.scheduleNs).isEqualTo(200_000_000);
@@ -130,7 +130,7 @@ class ScriptTest {
     @Test
     void aSearchNeverGoesBeyondItsEnds() {
         Script up = script("highest:100-150:p99:50ms:200ms");
-        Part part = tried(up, up.next(null), true);
+        Stretch part = tried(up, up.next(null), true);
         assertThat(part.from).isEqualTo(150);
         assertThat(tried(up, part, true)).isNull();
         assertThat(up.highestMet()).isEqualTo(150);
@@ -142,7 +142,7 @@ class ScriptTest {
     @Test
     void aSearchEndsWhereThereIsNoTenthLeftBetween() {
         Script script = script("highest:1-1.1:p99:50ms:200ms");
-        Part part = tried(script, script.next(null), true);
+        Stretch part = tried(script, script.next(null), true);
         assertThat(part.from).isEqualTo(1.1);
         assertThat(tried(script, part, false)).isNull();
         assertThat(script.highestMet()).isEqualTo(1);

@@ -30,7 +30,7 @@ class SenderTest {
         }
 
         @Override
-        public int steps() {
+        public int requests() {
             return steps;
         }
 
@@ -52,7 +52,7 @@ class SenderTest {
         int clients;
 
         @Override
-        public int steps() {
+        public int requests() {
             return 2;
         }
 
@@ -275,7 +275,7 @@ class SenderTest {
         Caller[] caller = new Caller[1];
         Target one = new Taking() {
             @Override
-            public int steps() {
+            public int requests() {
                 return 1;
             }
 

@@ -17,22 +17,22 @@ class TallyTest {
 
     private static final Exception CAUSE = new IllegalStateException("never ended");
 
-    private Part part(String label, long beganNs) {
-        Part part = Part.held(label, 4, 1000, new Outcomes(500));
+    private Stretch part(String label, long beganNs) {
+        Stretch part = Stretch.held(label, 4, 1000, new Outcomes(500));
         part.beganNs = beganNs;
         tally.open(part);
         return part;
     }
 
     /** So many right replies of {@code ns}, each due and ended. */
-    private static void right(Part part, int times, long ns) {
+    private static void right(Stretch part, int times, long ns) {
         for (int i = 0; i < times; i++) {
             part.outcomes.due(1);
             part.outcomes.answered(i, true, 0, 10, ns);
         }
     }
 
-    private static void others(Part part, int late, int wrong, int failed, int notSent) {
+    private static void others(Stretch part, int late, int wrong, int failed, int notSent) {
         part.outcomes.due(late + wrong + failed + notSent);
         for (int i = 0; i < late; i++) {
             part.outcomes.answered(0, true, 0, 0, 600);
@@ -67,7 +67,7 @@ class TallyTest {
 
     @Test
     void eachSecondHoldsWhatEndedInIt() throws Exception {
-        Part part = part("window", 0);
+        Stretch part = part("window", 0);
         right(part, 3, 100);
         others(part, 1, 2, 3, 4);
         assertThat(tally.take().getTotalCount()).isEqualTo(3);
@@ -105,8 +105,8 @@ class TallyTest {
 
     @Test
     void aPartIsToldWhenItIsOverAndAllOfItsRequestsHaveEnded() {
-        Part first = part("one", 100);
-        Part second = part("two", 500);
+        Stretch first = part("one", 100);
+        Stretch second = part("two", 500);
         first.outcomes.due(1);
         first.endedNs = 500;
         right(second, 1, 50);
@@ -129,7 +129,7 @@ class TallyTest {
 
     @Test
     void theStepsOfACountedLoadStandWhereOthersHaveSeconds() throws Exception {
-        Part dropped = part("round 0", 0);
+        Stretch dropped = part("round 0", 0);
         dropped.isCounted = false;
         right(dropped, 2, 400);
         others(dropped, 0, 1, 0, 0);
@@ -137,7 +137,7 @@ class TallyTest {
         dropped.endedNs = 50;
         tally.take();
         tally.closeSettled(true);
-        Part kept = part("round 1", 50);
+        Stretch kept = part("round 1", 50);
         right(kept, 3, 30);
         others(kept, 1, 0, 0, 0);
         kept.outcomes.sent(0, 5);
@@ -164,7 +164,7 @@ class TallyTest {
 
     @Test
     void whatHasNoOutcomeAtTheEndCountsAsFailed() {
-        Part part = part("window", 200);
+        Stretch part = part("window", 200);
         part.outcomes.due(5);
         part.outcomes.entered(300);
         part.outcomes.answered(0, true, 0, 0, 100);
@@ -182,13 +182,13 @@ class TallyTest {
 
     @Test
     void aPartThatIsCutSaysSoWhereNothingElseFailed() {
-        Part cut = part("iteration 2", 0);
+        Stretch cut = part("iteration 2", 0);
         cut.isCut = true;
         cut.endedNs = 10;
         tally.closeSettled(true);
         assertThat(tally.firstFailure()).isEqualTo("iteration 2 was not over in time");
         assertThat(steps().getFirst().isCut()).isTrue();
-        Part later = part("iteration 3", 0);
+        Stretch later = part("iteration 3", 0);
         others(later, 0, 0, 1, 0);
         later.endedNs = 10;
         tally.closeAll(true, 10, CAUSE);
@@ -197,7 +197,7 @@ class TallyTest {
 
     @Test
     void theFirstFailureGoesBeforeACut() {
-        Part cut = part("iteration 1", 0);
+        Stretch cut = part("iteration 1", 0);
         others(cut, 0, 0, 1, 0);
         cut.isCut = true;
         cut.endedNs = 10;
@@ -207,7 +207,7 @@ class TallyTest {
 
     @Test
     void theLastPartLastsUntilItsLastReply() {
-        Part part = part("window", 100);
+        Stretch part = part("window", 100);
         part.endedNs = 600;
         tally.extendLast(500);
         assertThat(part.endedNs).isEqualTo(600);
@@ -219,7 +219,7 @@ class TallyTest {
     @Test
     void timeInTheSystemIsHeldAgainstTheTimesThatWereRecorded() {
         assertThat(tally.littlesLaw()).isEqualTo(1);
-        Part part = part("window", 0);
+        Stretch part = part("window", 0);
         part.outcomes.due(3);
         for (int i = 0; i < 2; i++) {
             part.outcomes.entered(0);
@@ -249,7 +249,7 @@ class TallyTest {
 
     @Test
     void aPartIsSettledWhenAllThatWasDueHasEnded() {
-        Part part = part("window", 0);
+        Stretch part = part("window", 0);
         assertThat(part.isSettled()).isTrue();
         right(part, 1, 10);
         others(part, 1, 0, 0, 1);
@@ -258,8 +258,8 @@ class TallyTest {
         assertThat(part.ended()).isEqualTo(3);
         assertThat(part.isSettled()).isTrue();
         assertThat(part.isUntilDone()).isFalse();
-        assertThat(Part.counted("burst", 3, 5, new Outcomes(1)).isUntilDone()).isTrue();
-        assertThat(Part.counted("burst", 3, 5, new Outcomes(1)).patienceNs).isEqualTo(5);
+        assertThat(Stretch.counted("burst", 3, 5, new Outcomes(1)).isUntilDone()).isTrue();
+        assertThat(Stretch.counted("burst", 3, 5, new Outcomes(1)).patienceNs).isEqualTo(5);
         part.beganNs = 500_000_000;
         part.endedNs = 2_000_000_000;
         assertThat(part).hasToString("window (1.500 s)");
@@ -268,7 +268,7 @@ class TallyTest {
     /** What was taken in between, as at the half of a window, is told with the rest. */
     @Test
     void whatIsUntoldIsAllThatWasTakenSinceTheLastTelling() {
-        Part part = part("one", 0);
+        Stretch part = part("one", 0);
         right(part, 3, 100);
         tally.take();
         right(part, 2, 200);

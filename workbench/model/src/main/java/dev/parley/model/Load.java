@@ -2,7 +2,7 @@ package dev.parley.model;
 
 import dev.parley.model.LoadForm.Growth;
 import dev.parley.model.LoadForm.Kind;
-import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Parameter;
 import dev.parley.model.LoadForm.Trait;
 import java.math.BigDecimal;
 import java.math.MathContext;
@@ -16,8 +16,8 @@ import java.util.Set;
  * How requests are offered. A closed load's next request waits for the last reply, an open load's does not; the two are
  * never shown on one axis (Schroeder, Wierman, Harchol-Balter: Open Versus Closed, NSDI 2006).
  *
- * <p>Where a trial's message is a scenario of several steps, each client, arrival, user or call carries out the whole
- * scenario, one step after the other; each step is a request with an outcome of its own.
+ * <p>Where a trial's message is a scenario of several messages, each client, arrival, user or call carries out the
+ * whole scenario, one message after the other; each is a request with an outcome of its own.
  *
  * <p>The file is long so that a form of load is one place: its data, its description, and what it is asked. See
  * docs/adding-a-load.md.
@@ -33,13 +33,13 @@ public sealed interface Load {
                 "closed:{clients}",
                 "Clients that each send, wait for the reply, and send again.",
                 "",
-                List.of(new Part("clients", Kind.COUNT, "how many there are")),
+                List.of(new Parameter("clients", Kind.COUNT, "how many there are")),
                 List.of("closed:16"),
                 Set.of(Trait.STEADY),
                 given -> new Closed(given.count("clients")));
 
         public Closed {
-            LoadParts.count("clients", clients);
+            LoadParameters.count("clients", clients);
         }
 
         @Override
@@ -79,13 +79,13 @@ public sealed interface Load {
                 "Closed clients, a step more after each time.",
                 "kazanavicius, section 3.2",
                 List.of(
-                        new Part("from", Kind.COUNT, "clients of the first step"),
-                        new Part("to", Kind.COUNT, "clients of the last step"),
-                        new Part(
+                        new Parameter("from", Kind.COUNT, "clients of the first step"),
+                        new Parameter("to", Kind.COUNT, "clients of the last step"),
+                        new Parameter(
                                 "step",
                                 Kind.COUNT_STEP,
                                 "how many more clients each step has, such as 10, or times as many, such as x2"),
-                        new Part("every", Kind.TIME, "length of a step")),
+                        new Parameter("every", Kind.TIME, "length of a step")),
                 List.of("staircase:10-200:+10:30s", "staircase:10-200:x2:3s"),
                 Set.of(Trait.STEPPED),
                 given -> {
@@ -99,12 +99,12 @@ public sealed interface Load {
                 });
 
         public Staircase {
-            LoadParts.range("clients", from, to, Math.max(step, times - 1));
+            LoadParameters.range("clients", from, to, Math.max(step, times - 1));
             if (times < 1 || times > 1 && step != 0) {
                 throw new BadInput(
                         "staircase", "x" + times + "+" + step, "either more clients a step or times as many");
             }
-            LoadParts.longer("stepLength", stepLength);
+            LoadParameters.longer("stepLength", stepLength);
         }
 
         /** Even steps. */
@@ -144,7 +144,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new Staircase(from, to, step, times, LoadParts.times(stepLength, factor));
+            return new Staircase(from, to, step, times, LoadParameters.times(stepLength, factor));
         }
 
         @Override
@@ -174,13 +174,13 @@ public sealed interface Load {
                 "open:{per-second}:{arrivals}",
                 "Requests due at a rate, whether or not earlier ones were answered.",
                 "",
-                List.of(new Part("per-second", Kind.NUMBER, "requests due a second"), LoadForm.ARRIVALS),
+                List.of(new Parameter("per-second", Kind.NUMBER, "requests due a second"), LoadForm.ARRIVALS),
                 List.of("open:300:poisson"),
                 Set.of(Trait.OPEN, Trait.STEADY),
                 given -> new Open(given.number("per-second"), given.arrivals()));
 
         public Open {
-            LoadParts.rate("perSecond", perSecond);
+            LoadParameters.rate("perSecond", perSecond);
         }
 
         @Override
@@ -200,12 +200,12 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return LoadParts.text(perSecond) + " requests/s (open load, " + LoadParts.text(arrivals) + ")";
+            return LoadParameters.text(perSecond) + " requests/s (open load, " + LoadParameters.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "open:" + LoadParts.text(perSecond) + ":" + LoadParts.text(arrivals);
+            return "open:" + LoadParameters.text(perSecond) + ":" + LoadParameters.text(arrivals);
         }
     }
 
@@ -219,9 +219,9 @@ public sealed interface Load {
                 "Requests due at a rate that grows in a straight line.",
                 "",
                 List.of(
-                        new Part("from", Kind.NUMBER, "requests due a second at the beginning"),
-                        new Part("to", Kind.NUMBER, "requests due a second at the end").orInShort("from"),
-                        new Part("length", Kind.TIME, "how long that takes"),
+                        new Parameter("from", Kind.NUMBER, "requests due a second at the beginning"),
+                        new Parameter("to", Kind.NUMBER, "requests due a second at the end").orInShort("from"),
+                        new Parameter("length", Kind.TIME, "how long that takes"),
                         LoadForm.ARRIVALS),
                 List.of("ramp:100-1200:60s:even"),
                 Set.of(Trait.OPEN),
@@ -229,9 +229,9 @@ public sealed interface Load {
                         new RateRamp(given.number("from"), given.number("to"), given.time("length"), given.arrivals()));
 
         public RateRamp {
-            LoadParts.rate("from", from);
-            LoadParts.rate("to", to);
-            LoadParts.longer("length", length);
+            LoadParameters.rate("from", from);
+            LoadParameters.rate("to", to);
+            LoadParameters.longer("length", length);
         }
 
         @Override
@@ -251,7 +251,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new RateRamp(from, to, LoadParts.times(length, factor), arrivals);
+            return new RateRamp(from, to, LoadParameters.times(length, factor), arrivals);
         }
 
         @Override
@@ -261,14 +261,14 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return LoadParts.text(from) + " to " + LoadParts.text(to) + " requests/s over " + Quantity.text(length)
-                    + " (open load, " + LoadParts.text(arrivals) + ")";
+            return LoadParameters.text(from) + " to " + LoadParameters.text(to) + " requests/s over " + Quantity.text(length)
+                    + " (open load, " + LoadParameters.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "ramp:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":" + Quantity.text(length) + ":"
-                    + LoadParts.text(arrivals);
+            return "ramp:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":" + Quantity.text(length) + ":"
+                    + LoadParameters.text(arrivals);
         }
     }
 
@@ -293,13 +293,13 @@ public sealed interface Load {
                 "Requests due at a rate that grows step by step; the next step begins when all of the last have ended.",
                 "",
                 List.of(
-                        new Part("from", Kind.NUMBER, "requests due a second in the first step"),
-                        new Part("to", Kind.NUMBER, "requests due a second in the last step"),
-                        new Part(
+                        new Parameter("from", Kind.NUMBER, "requests due a second in the first step"),
+                        new Parameter("to", Kind.NUMBER, "requests due a second in the last step"),
+                        new Parameter(
                                 "step",
                                 Kind.RATE_STEP,
                                 "how much higher each step is, such as 200, or times as high, such as x2"),
-                        new Part("every", Kind.TIME, "for how long requests of a step fall due"),
+                        new Parameter("every", Kind.TIME, "for how long requests of a step fall due"),
                         LoadForm.ARRIVALS),
                 List.of("rates:200-2000:+200:10s", "rates:100-6400:x2:5s:poisson"),
                 Set.of(Trait.OPEN, Trait.STEPPED, Trait.COUNTED),
@@ -315,13 +315,13 @@ public sealed interface Load {
                 });
 
         public Rates {
-            LoadParts.rate("from", from);
-            LoadParts.rate("to", to);
+            LoadParameters.rate("from", from);
+            LoadParameters.rate("to", to);
             if (to < from) {
                 throw new BadInput("to", to, "not under from, " + from);
             }
             if (times == 1) {
-                LoadParts.rate("step", step);
+                LoadParameters.rate("step", step);
             } else if (!(times > 1) || times > MAX_TIMES || step != 0) {
                 throw new BadInput("step", "x" + times + "+" + step, "either a higher rate or times as high");
             }
@@ -329,7 +329,7 @@ public sealed interface Load {
             if (steps > MAX_STEPS) {
                 throw new BadInput("step", times == 1 ? "+" + step : "x" + times, "at most " + MAX_STEPS + " steps");
             }
-            LoadParts.longer("stepLength", stepLength);
+            LoadParameters.longer("stepLength", stepLength);
         }
 
         /** How many requests fall due a second in each step. */
@@ -369,7 +369,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new Rates(from, to, step, times, LoadParts.times(stepLength, factor), arrivals);
+            return new Rates(from, to, step, times, LoadParameters.times(stepLength, factor), arrivals);
         }
 
         @Override
@@ -379,25 +379,25 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return LoadParts.text(from) + " to " + LoadParts.text(to) + " requests/s, "
+            return LoadParameters.text(from) + " to " + LoadParameters.text(to) + " requests/s, "
                     + (times == 1
-                            ? LoadParts.text(step) + " more every "
-                            : LoadParts.text(times) + " times as many every ")
-                    + Quantity.text(stepLength) + " (open load, " + LoadParts.text(arrivals) + ")";
+                            ? LoadParameters.text(step) + " more every "
+                            : LoadParameters.text(times) + " times as many every ")
+                    + Quantity.text(stepLength) + " (open load, " + LoadParameters.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "rates:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":"
-                    + (times == 1 ? "+" + LoadParts.text(step) : "x" + LoadParts.text(times)) + ":"
-                    + Quantity.text(stepLength) + ":" + LoadParts.text(arrivals);
+            return "rates:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":"
+                    + (times == 1 ? "+" + LoadParameters.text(step) : "x" + LoadParameters.text(times)) + ":"
+                    + Quantity.text(stepLength) + ":" + LoadParameters.text(arrivals);
         }
     }
 
     /**
-     * New users arrive at a rate that goes in a straight line from {@code from} to {@code to} a second, for
-     * {@code length}, whether or not earlier ones are done; each carries out the scenario {@code iterations} times,
-     * step after step, and leaves. Source: iwanowski (300 or 150 new users a second for 60 s, 10 or 5 times each; ramp
+     * New users arrive at a rate that goes in a straight line from {@code from} to {@code to} a second, for {@code
+     * length}, whether or not earlier ones are done; each carries out the scenario {@code iterations} times, message
+     * after message, and leaves. Source: iwanowski (300 or 150 new users a second for 60 s, 10 or 5 times each; ramp
      * 100 → 1 200).
      */
     record Users(double from, double to, Duration length, int iterations, Arrivals arrivals, ClientUse use)
@@ -407,10 +407,10 @@ public sealed interface Load {
                 "New users a second, each of whom does the scenario some times and leaves.",
                 "iwanowski",
                 List.of(
-                        new Part("from", Kind.NUMBER, "new users a second at the beginning"),
-                        new Part("to", Kind.NUMBER, "new users a second at the end").or("from"),
-                        new Part("length", Kind.TIME, "for how long they come"),
-                        new Part("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
+                        new Parameter("from", Kind.NUMBER, "new users a second at the beginning"),
+                        new Parameter("to", Kind.NUMBER, "new users a second at the end").or("from"),
+                        new Parameter("length", Kind.TIME, "for how long they come"),
+                        new Parameter("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
                         LoadForm.ARRIVALS,
                         LoadForm.CLIENT),
                 List.of("users:300:60s:10"),
@@ -424,10 +424,10 @@ public sealed interface Load {
                         given.client()));
 
         public Users {
-            LoadParts.rate("from", from);
-            LoadParts.rate("to", to);
-            LoadParts.longer("length", length);
-            LoadParts.count("iterations", iterations);
+            LoadParameters.rate("from", from);
+            LoadParameters.rate("to", to);
+            LoadParameters.longer("length", length);
+            LoadParameters.count("iterations", iterations);
         }
 
         @Override
@@ -447,7 +447,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new Users(from, to, LoadParts.times(length, factor), iterations, arrivals, use);
+            return new Users(from, to, LoadParameters.times(length, factor), iterations, arrivals, use);
         }
 
         @Override
@@ -457,15 +457,15 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return (from == to ? LoadParts.text(from) : LoadParts.text(from) + " to " + LoadParts.text(to))
+            return (from == to ? LoadParameters.text(from) : LoadParameters.text(from) + " to " + LoadParameters.text(to))
                     + " new users/s for " + Quantity.text(length) + ", " + iterations + " times each (open load, "
-                    + LoadParts.text(arrivals) + LoadParts.clients(use) + ")";
+                    + LoadParameters.text(arrivals) + LoadParameters.clients(use) + ")";
         }
 
         @Override
         public String toString() {
-            return "users:" + LoadParts.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
-                    + LoadParts.text(arrivals) + ":" + LoadParts.text(use);
+            return "users:" + LoadParameters.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
+                    + LoadParameters.text(arrivals) + ":" + LoadParameters.text(use);
         }
     }
 
@@ -480,10 +480,10 @@ public sealed interface Load {
                 "A number of users that is held: a new one for each that leaves.",
                 "iwanowski",
                 List.of(
-                        new Part("from", Kind.COUNT, "users at the beginning"),
-                        new Part("to", Kind.COUNT, "users at the end").or("from"),
-                        new Part("length", Kind.TIME, "for how long they are held"),
-                        new Part("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
+                        new Parameter("from", Kind.COUNT, "users at the beginning"),
+                        new Parameter("to", Kind.COUNT, "users at the end").or("from"),
+                        new Parameter("length", Kind.TIME, "for how long they are held"),
+                        new Parameter("iterations", Kind.COUNT, "how often each does the scenario").or("1"),
                         LoadForm.CLIENT),
                 List.of("held:100:60s:2"),
                 Set.of(Trait.OF_USERS),
@@ -495,10 +495,10 @@ public sealed interface Load {
                         given.client()));
 
         public Held {
-            LoadParts.count("from", from);
-            LoadParts.count("to", to);
-            LoadParts.longer("length", length);
-            LoadParts.count("iterations", iterations);
+            LoadParameters.count("from", from);
+            LoadParameters.count("to", to);
+            LoadParameters.longer("length", length);
+            LoadParameters.count("iterations", iterations);
         }
 
         @Override
@@ -523,7 +523,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new Held(from, to, LoadParts.times(length, factor), iterations, use);
+            return new Held(from, to, LoadParameters.times(length, factor), iterations, use);
         }
 
         @Override
@@ -534,13 +534,13 @@ public sealed interface Load {
         @Override
         public String title() {
             return (from == to ? "" + to : from + " to " + to) + " users held for " + Quantity.text(length) + ", "
-                    + iterations + " times each (closed load" + LoadParts.clients(use) + ")";
+                    + iterations + " times each (closed load" + LoadParameters.clients(use) + ")";
         }
 
         @Override
         public String toString() {
-            return "held:" + LoadParts.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
-                    + LoadParts.text(use);
+            return "held:" + LoadParameters.span(from, to) + ":" + Quantity.text(length) + ":" + iterations + ":"
+                    + LoadParameters.text(use);
         }
     }
 
@@ -555,15 +555,15 @@ public sealed interface Load {
                 "Requests due at one instant; when all have ended, the next.",
                 "niswar",
                 List.of(
-                        new Part("at-once", Kind.COUNT, "requests of a burst"),
-                        new Part("iterations", Kind.COUNT, "how many bursts there are").or("1")),
+                        new Parameter("at-once", Kind.COUNT, "requests of a burst"),
+                        new Parameter("iterations", Kind.COUNT, "how many bursts there are").or("1")),
                 List.of("burst:500:10"),
                 Set.of(Trait.COUNTED, Trait.OF_ONE_NUMBER),
                 given -> new Burst(given.count("at-once"), given.count("iterations")));
 
         public Burst {
-            LoadParts.count("atOnce", atOnce);
-            LoadParts.count("iterations", iterations);
+            LoadParameters.count("atOnce", atOnce);
+            LoadParameters.count("iterations", iterations);
         }
 
         @Override
@@ -593,7 +593,7 @@ public sealed interface Load {
     }
 
     /**
-     * One cell of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the
+     * One pair of a {@link Grid}: {@code requests} calls handed to a new pool of {@code threads}, timed from before the
      * pool is made until a latch says all have ended; {@code rounds} times, the first of which is told but not counted.
      * A round that takes longer than {@code roundLimit} has failed. Source: zhang, pseudocode of the client-side
      * testing program, and its section on cleaning.
@@ -604,10 +604,10 @@ public sealed interface Load {
                 "Requests handed to a pool of threads, some rounds, the first not counted.",
                 "zhang, pseudocode of the client-side testing program",
                 List.of(
-                        new Part("threads", Kind.COUNT, "threads of the pool"),
-                        new Part("requests", Kind.COUNT, "requests of a round"),
-                        new Part("rounds", Kind.COUNT, "how many rounds there are").or("10"),
-                        new Part("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
+                        new Parameter("threads", Kind.COUNT, "threads of the pool"),
+                        new Parameter("requests", Kind.COUNT, "requests of a round"),
+                        new Parameter("rounds", Kind.COUNT, "how many rounds there are").or("10"),
+                        new Parameter("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
                         LoadForm.CLIENT),
                 List.of("rounds:10x100:10:600s:shared"),
                 Set.of(Trait.COUNTED, Trait.OF_ONE_NUMBER),
@@ -619,13 +619,13 @@ public sealed interface Load {
                         given.client()));
 
         public Rounds {
-            LoadParts.count("threads", threads);
-            LoadParts.count("requests", requests);
-            LoadParts.count("rounds", rounds);
+            LoadParameters.count("threads", threads);
+            LoadParameters.count("requests", requests);
+            LoadParameters.count("rounds", rounds);
             if (rounds < 2) {
                 throw new BadInput("rounds", rounds, "2 or more, since the first is not counted");
             }
-            LoadParts.longer("roundLimit", roundLimit);
+            LoadParameters.longer("roundLimit", roundLimit);
         }
 
         @Override
@@ -640,7 +640,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new Rounds(threads, requests, rounds, LoadParts.times(roundLimit, factor), use);
+            return new Rounds(threads, requests, rounds, LoadParameters.times(roundLimit, factor), use);
         }
 
         @Override
@@ -651,13 +651,13 @@ public sealed interface Load {
         @Override
         public String title() {
             return requests + " requests by " + threads + " threads, " + rounds + " rounds (closed load"
-                    + LoadParts.clients(use) + ")";
+                    + LoadParameters.clients(use) + ")";
         }
 
         @Override
         public String toString() {
             return "rounds:" + threads + "x" + requests + ":" + rounds + ":" + Quantity.text(roundLimit) + ":"
-                    + LoadParts.text(use);
+                    + LoadParameters.text(use);
         }
     }
 
@@ -665,8 +665,8 @@ public sealed interface Load {
      * Searches for the highest rate, from {@code from} to {@code to} a second, at which the percentile of the response
      * time of all due requests still is at most {@code latency}; a request without a right reply counts as one that
      * took forever. Each rate is tried for {@code tryLength}, Poisson arrivals, and is too high when two tries in a row
-     * miss; the search ends when the highest rate that met the limit and the lowest that is too high are within 5 % of
-     * each other.
+     * miss; the search ends when the highest rate that met the latency and the lowest that is too high are within 5 %
+     * of each other.
      */
     record HighestRate(double from, double to, double percentile, Duration latency, Duration tryLength)
             implements Load {
@@ -675,11 +675,11 @@ public sealed interface Load {
                 "Searches for the highest rate whose percentile of response time is within a latency.",
                 "",
                 List.of(
-                        new Part("from", Kind.NUMBER, "lowest rate that is tried"),
-                        new Part("to", Kind.NUMBER, "highest rate that is tried").orInShort("from"),
-                        new Part("percentile", Kind.NUMBER, "percentile that is held against the latency").or("99"),
-                        new Part("latency", Kind.TIME, "what the percentile may come to"),
-                        new Part("try", Kind.TIME, "length of a try; a rate is too high when two tries in a row miss")
+                        new Parameter("from", Kind.NUMBER, "lowest rate that is tried"),
+                        new Parameter("to", Kind.NUMBER, "highest rate that is tried").orInShort("from"),
+                        new Parameter("percentile", Kind.NUMBER, "percentile that is held against the latency").or("99"),
+                        new Parameter("latency", Kind.TIME, "what the percentile may come to"),
+                        new Parameter("try", Kind.TIME, "length of a try; a rate is too high when two tries in a row miss")
                                 .or("5s")),
                 List.of("highest:100-20000:p99:50ms:5s"),
                 Set.of(Trait.OPEN, Trait.COUNTED, Trait.SEARCH),
@@ -691,16 +691,16 @@ public sealed interface Load {
                         given.time("try")));
 
         public HighestRate {
-            LoadParts.rate("from", from);
-            LoadParts.rate("to", to);
+            LoadParameters.rate("from", from);
+            LoadParameters.rate("to", to);
             if (to < from) {
                 throw new BadInput("to", to, "not under from, " + from);
             }
             if (!(percentile > 0) || !(percentile < 100)) {
                 throw new BadInput("percentile", percentile, "between 0 and 100, such as 99");
             }
-            LoadParts.longer("latency", latency);
-            LoadParts.longer("tryLength", tryLength);
+            LoadParameters.longer("latency", latency);
+            LoadParameters.longer("tryLength", tryLength);
         }
 
         @Override
@@ -715,7 +715,7 @@ public sealed interface Load {
 
         @Override
         public Load inTime(double factor) {
-            return new HighestRate(from, to, percentile, latency, LoadParts.times(tryLength, factor));
+            return new HighestRate(from, to, percentile, latency, LoadParameters.times(tryLength, factor));
         }
 
         @Override
@@ -725,13 +725,13 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return "highest rate with p" + LoadParts.text(percentile) + " ≤ " + Quantity.text(latency)
+            return "highest rate with p" + LoadParameters.text(percentile) + " ≤ " + Quantity.text(latency)
                     + " (open load, poisson)";
         }
 
         @Override
         public String toString() {
-            return "highest:" + LoadParts.text(from) + "-" + LoadParts.text(to) + ":p" + LoadParts.text(percentile)
+            return "highest:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":p" + LoadParameters.text(percentile)
                     + ":" + Quantity.text(latency) + ":" + Quantity.text(tryLength);
         }
     }
@@ -748,13 +748,13 @@ public sealed interface Load {
                 "Rounds for every pair of threads and requests.",
                 "zhang, pseudocode of the client-side testing program",
                 List.of(
-                        new Part(
+                        new Parameter(
                                 "threads",
                                 Kind.RANGE,
                                 "threads of the pool, such as 10, 10-990+100 or {from, to, step}"),
-                        new Part("requests", Kind.RANGE, "requests of a round, in the same form"),
-                        new Part("rounds", Kind.COUNT, "how many rounds there are").or("10"),
-                        new Part("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
+                        new Parameter("requests", Kind.RANGE, "requests of a round, in the same form"),
+                        new Parameter("rounds", Kind.COUNT, "how many rounds there are").or("10"),
+                        new Parameter("round-limit", Kind.TIME, "longest time that a round may take").or("600s"),
                         LoadForm.CLIENT),
                 List.of("grid:10-990+100:10-900+200:10:600s:shared"),
                 given -> new Grid(
@@ -763,22 +763,22 @@ public sealed interface Load {
                                 given.count("rounds"),
                                 given.time("round-limit"),
                                 given.client())
-                        .cells());
+                        .pairs());
 
-        public List<Load> cells() {
-            List<Load> cells = new ArrayList<>();
+        public List<Load> pairs() {
+            List<Load> pairs = new ArrayList<>();
             for (int thread : threads.values()) {
                 for (int request : requests.values()) {
-                    cells.add(new Rounds(thread, request, rounds, roundLimit, use));
+                    pairs.add(new Rounds(thread, request, rounds, roundLimit, use));
                 }
             }
-            return List.copyOf(cells);
+            return List.copyOf(pairs);
         }
 
         @Override
         public String toString() {
             return "grid:" + threads + ":" + requests + ":" + rounds + ":" + Quantity.text(roundLimit) + ":"
-                    + LoadParts.text(use);
+                    + LoadParameters.text(use);
         }
     }
 
@@ -787,7 +787,7 @@ public sealed interface Load {
      */
     record Range(int from, int to, int step) {
         public Range {
-            LoadParts.range("range", from, to, step);
+            LoadParameters.range("range", from, to, step);
         }
 
         public List<Integer> values() {
@@ -851,7 +851,7 @@ public sealed interface Load {
 
     /**
      * Like {@link #parse}; and a grid, written {@code grid:10-990+100:10-900+200:10:600s:shared}, gives all of its
-     * cells.
+     * pairs.
      */
     static List<Load> parseAll(String text) {
         return LoadForm.read(text);

@@ -21,10 +21,12 @@ import java.util.stream.Collectors;
  * beside its data.
  */
 public final class LoadForm {
-    static final Part ARRIVALS = new Part("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
-    static final Part CLIENT = new Part("client", Kind.CLIENT, "whose client requests go over").or("shared");
+    static final Parameter ARRIVALS = new Parameter("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
+    static final Parameter CLIENT = new Parameter("client", Kind.CLIENT, "whose client requests go over").or("shared");
 
-    /** In a short form, what stands in brackets may be left out, and what stands in braces is the value of a part. */
+    /**
+     * In a short form, what stands in brackets may be left out, and what stands in braces is the value of a parameter.
+     */
     private static final Pattern TOKEN = Pattern.compile("\\{([a-z-]+)\\}|\\[|\\]|[^\\[\\]{}]+");
 
     private final String name;
@@ -32,7 +34,7 @@ public final class LoadForm {
     private final Pattern written;
     private final String meaning;
     private final String source;
-    private final List<Part> parts;
+    private final List<Parameter> parameters;
     private final List<String> examples;
     private final Set<Trait> traits;
     private final Function<Given, List<Load>> maker;
@@ -55,7 +57,7 @@ public final class LoadForm {
         SEARCH
     }
 
-    /** What the value of a part is. */
+    /** What the value of a parameter is. */
     public enum Kind {
         COUNT("a whole number"),
         NUMBER("a number"),
@@ -112,13 +114,13 @@ public final class LoadForm {
         }
 
         private static List<String> texts(Enum<?>[] values) {
-            return Arrays.stream(values).map(LoadParts::text).toList();
+            return Arrays.stream(values).map(LoadParameters::text).toList();
         }
 
         private static <E extends Enum<E>> E one(E[] values, String text) {
             String wanted = text.toLowerCase(Locale.ROOT).replace('_', '-');
             for (E value : values) {
-                if (LoadParts.text(value).equals(wanted)) {
+                if (LoadParameters.text(value).equals(wanted)) {
                     return value;
                 }
             }
@@ -154,51 +156,51 @@ public final class LoadForm {
     }
 
     /**
-     * One part of a load.
+     * One parameter of a load.
      *
      * @param meaning what is counted, measured or chosen; no sentence
-     * @param standard stands for it where it is left out: a value, or the name of the part that has the same value
+     * @param standard stands for it where it is left out: a value, or the name of the parameter that has the same value
      * @param isNeeded whether a study has to name it
      */
-    public record Part(String name, Kind kind, String meaning, String standard, boolean isNeeded) {
-        Part(String name, Kind kind, String meaning) {
+    public record Parameter(String name, Kind kind, String meaning, String standard, boolean isNeeded) {
+        Parameter(String name, Kind kind, String meaning) {
             this(name, kind, meaning, "", true);
         }
 
         /** The same, which may be left out. */
-        Part or(String value) {
-            return new Part(name, kind, meaning, value, false);
+        Parameter or(String value) {
+            return new Parameter(name, kind, meaning, value, false);
         }
 
         /** The same, which the short form may leave out, and a study may not. */
-        Part orInShort(String value) {
-            return new Part(name, kind, meaning, value, true);
+        Parameter orInShort(String value) {
+            return new Parameter(name, kind, meaning, value, true);
         }
     }
 
     /** By how much a step is more than the one before: {@code more}, or {@code times} as much. */
     record Growth(double more, double times) {}
 
-    /** The values of all parts of a load, by name. */
+    /** The values of all parameters of a load, by name. */
     record Given(Map<String, Object> values) {
-        int count(String part) {
-            return (Integer) value(part);
+        int count(String parameter) {
+            return (Integer) value(parameter);
         }
 
-        double number(String part) {
-            return (Double) value(part);
+        double number(String parameter) {
+            return (Double) value(parameter);
         }
 
-        Duration time(String part) {
-            return (Duration) value(part);
+        Duration time(String parameter) {
+            return (Duration) value(parameter);
         }
 
-        Growth growth(String part) {
-            return (Growth) value(part);
+        Growth growth(String parameter) {
+            return (Growth) value(parameter);
         }
 
-        Load.Range range(String part) {
-            return (Load.Range) value(part);
+        Load.Range range(String parameter) {
+            return (Load.Range) value(parameter);
         }
 
         Arrivals arrivals() {
@@ -209,10 +211,10 @@ public final class LoadForm {
             return (ClientUse) value(LoadForm.CLIENT.name());
         }
 
-        private Object value(String part) {
-            Object value = values.get(part);
+        private Object value(String parameter) {
+            Object value = values.get(parameter);
             if (value == null) {
-                throw new IllegalArgumentException(part + " (expected: one of " + values.keySet() + ")");
+                throw new IllegalArgumentException(parameter + " (expected: one of " + values.keySet() + ")");
             }
             return value;
         }
@@ -222,16 +224,16 @@ public final class LoadForm {
             String shortForm,
             String meaning,
             String source,
-            List<Part> parts,
+            List<Parameter> parameters,
             List<String> examples,
             Set<Trait> traits,
             Function<Given, List<Load>> maker) {
         this.name = shortForm.split(":", 2)[0];
         this.shortForm = shortForm;
-        this.written = pattern(shortForm, parts);
+        this.written = pattern(shortForm, parameters);
         this.meaning = meaning;
         this.source = source;
-        this.parts = List.copyOf(parts);
+        this.parameters = List.copyOf(parameters);
         this.examples = List.copyOf(examples);
         this.traits = Set.copyOf(traits);
         this.maker = maker;
@@ -240,7 +242,7 @@ public final class LoadForm {
     /**
      * The form of one load.
      *
-     * @param shortForm such as <code>users:{from}[-{to}]:{length}</code>, with all parts in their order
+     * @param shortForm such as <code>users:{from}[-{to}]:{length}</code>, with all parameters in their order
      * @param meaning one sentence
      * @param source what it was taken from; empty if nothing
      * @param examples of its short form, the most common one first
@@ -249,11 +251,11 @@ public final class LoadForm {
             String shortForm,
             String meaning,
             String source,
-            List<Part> parts,
+            List<Parameter> parameters,
             List<String> examples,
             Set<Trait> traits,
             Function<Given, Load> maker) {
-        return new LoadForm(shortForm, meaning, source, parts, examples, traits, given -> List.of(maker.apply(given)));
+        return new LoadForm(shortForm, meaning, source, parameters, examples, traits, given -> List.of(maker.apply(given)));
     }
 
     /** A form that stands for several loads. */
@@ -261,19 +263,19 @@ public final class LoadForm {
             String shortForm,
             String meaning,
             String source,
-            List<Part> parts,
+            List<Parameter> parameters,
             List<String> examples,
             Function<Given, List<Load>> maker) {
-        return new LoadForm(shortForm, meaning, source, parts, examples, Set.of(), maker);
+        return new LoadForm(shortForm, meaning, source, parameters, examples, Set.of(), maker);
     }
 
-    private static Pattern pattern(String shortForm, List<Part> parts) {
+    private static Pattern pattern(String shortForm, List<Parameter> parameters) {
         StringBuilder pattern = new StringBuilder();
         List<String> told = new ArrayList<>();
         Matcher token = TOKEN.matcher(shortForm);
         while (token.find()) {
-            String part = token.group(1);
-            if (part == null) {
+            String parameter = token.group(1);
+            if (parameter == null) {
                 String literal = switch (token.group()) {
                     case "[" -> "(?:";
                     case "]" -> ")?";
@@ -281,16 +283,16 @@ public final class LoadForm {
                 };
                 pattern.append(literal);
             } else {
-                told.add(part);
-                parts.stream()
-                        .filter(one -> one.name().equals(part))
+                told.add(parameter);
+                parameters.stream()
+                        .filter(one -> one.name().equals(parameter))
                         .forEach(one ->
                                 pattern.append('(').append(one.kind().pattern()).append(')'));
             }
         }
-        List<String> names = parts.stream().map(Part::name).toList();
+        List<String> names = parameters.stream().map(Parameter::name).toList();
         if (!told.equals(names)) {
-            throw new IllegalArgumentException(shortForm + " (expected: the parts " + names + " in this order)");
+            throw new IllegalArgumentException(shortForm + " (expected: the parameters " + names + " in this order)");
         }
         return Pattern.compile(pattern.toString());
     }
@@ -309,8 +311,8 @@ public final class LoadForm {
         return source;
     }
 
-    public List<Part> parts() {
-        return parts;
+    public List<Parameter> parameters() {
+        return parameters;
     }
 
     public List<String> examples() {
@@ -327,17 +329,17 @@ public final class LoadForm {
     }
 
     /**
-     * The load with these parts; several for a grid.
+     * The load with these parameters; several for a grid.
      *
      * @param given value by name, as {@link Kind#read} gives it; for what is not there its standard stands
      * @throws BadInput if there is no such load
      */
     public List<Load> loads(Map<String, Object> given) {
         Map<String, Object> values = new LinkedHashMap<>(given);
-        for (Part part : parts) {
-            if (!values.containsKey(part.name())) {
-                Object other = values.get(part.standard());
-                values.put(part.name(), other == null ? part.kind().read(part.standard()) : other);
+        for (Parameter parameter : parameters) {
+            if (!values.containsKey(parameter.name())) {
+                Object other = values.get(parameter.standard());
+                values.put(parameter.name(), other == null ? parameter.kind().read(parameter.standard()) : other);
             }
         }
         return maker.apply(new Given(values));
@@ -368,24 +370,24 @@ public final class LoadForm {
             throw new BadInput("load", text, shortForm + ", for example " + examples.getFirst());
         }
         Map<String, Object> given = new LinkedHashMap<>();
-        for (int i = 0; i < parts.size(); i++) {
-            Part part = parts.get(i);
+        for (int i = 0; i < parameters.size(); i++) {
+            Parameter parameter = parameters.get(i);
             String value = matcher.group(i + 1);
             if (value != null) {
-                given.put(part.name(), read(part, value, text));
+                given.put(parameter.name(), read(parameter, value, text));
             }
         }
         return loads(given);
     }
 
-    private Object read(Part part, String value, String text) {
+    private Object read(Parameter parameter, String value, String text) {
         try {
-            return part.kind().read(value);
+            return parameter.kind().read(value);
         } catch (BadInput e) {
             throw new BadInput(
                     "load",
                     text,
-                    shortForm + " where " + part.name() + " is " + part.kind().expected() + ", for example "
+                    shortForm + " where " + parameter.name() + " is " + parameter.kind().expected() + ", for example "
                             + examples.getFirst());
         }
     }

@@ -11,7 +11,7 @@ import java.util.stream.Collectors;
  * size 0.
  *
  * <p>A scenario is several messages, one after the other, written {@code list>add:1000>edit>delete}; a load's user,
- * client or arrival carries out all of its steps in order. Works are asked for single steps only.
+ * client or arrival sends all of them in order. Works are asked for single messages only.
  *
  * @param then what follows in the same scenario; empty for a single message
  */
@@ -20,21 +20,21 @@ public record MessageSpec(String kind, int size, List<MessageSpec> then) {
         this(kind, size, List.of());
     }
 
-    /** @throws BadInput for no steps at all */
-    public static MessageSpec scenario(List<MessageSpec> steps) {
-        if (steps.isEmpty()) {
-            throw new BadInput("scenario", "no steps", "one or more messages");
+    /** @throws BadInput for no message at all */
+    public static MessageSpec scenario(List<MessageSpec> messages) {
+        if (messages.isEmpty()) {
+            throw new BadInput("scenario", "no message", "one or more messages");
         }
-        MessageSpec first = steps.getFirst();
-        return new MessageSpec(first.kind(), first.size(), steps.subList(1, steps.size()));
+        MessageSpec first = messages.getFirst();
+        return new MessageSpec(first.kind(), first.size(), messages.subList(1, messages.size()));
     }
 
     /** The single messages of this scenario; of a single message, itself alone. */
-    public List<MessageSpec> steps() {
-        List<MessageSpec> steps = new ArrayList<>();
-        steps.add(new MessageSpec(kind, size));
-        steps.addAll(then);
-        return List.copyOf(steps);
+    public List<MessageSpec> messages() {
+        List<MessageSpec> messages = new ArrayList<>();
+        messages.add(new MessageSpec(kind, size));
+        messages.addAll(then);
+        return List.copyOf(messages);
     }
 
     public MessageSpec {
@@ -45,9 +45,9 @@ public record MessageSpec(String kind, int size, List<MessageSpec> then) {
             throw new BadInput("message " + kind, size, "a size of 0 or more");
         }
         then = List.copyOf(then);
-        for (MessageSpec step : then) {
-            if (!step.then().isEmpty()) {
-                throw new BadInput("step of a scenario", step, "a single message");
+        for (MessageSpec next : then) {
+            if (!next.then().isEmpty()) {
+                throw new BadInput("message of a scenario", next, "a single message");
             }
         }
     }
@@ -78,7 +78,7 @@ public record MessageSpec(String kind, int size, List<MessageSpec> then) {
 
     @Override
     public String toString() {
-        return steps().stream()
+        return messages().stream()
                 .map(s -> s.size() == 0 ? s.kind() : s.kind() + ":" + s.size())
                 .collect(Collectors.joining(">"));
     }

@@ -251,7 +251,7 @@ public enum Metric {
     STEP_TIME(metric(STEP, "Time of a step", "ms", LOWER, "how long one step, round or try of a load took")
             .optional()),
     SCENARIO_TIME(
-            metric(CLIENT, "Mean scenario", "ms", LOWER, "mean time of a user's scenario, first step due to last reply")
+            metric(CLIENT, "Mean scenario", "ms", LOWER, "mean time of a user's scenario, first request due to last reply")
                     .resultOf(_ -> true)),
     SCENARIO_TIME_P99(metric(CLIENT, "p99 scenario", "ms", LOWER, "99th percentile of the time of a user's scenario")
             .resultOf(_ -> true)),
@@ -260,15 +260,16 @@ public enum Metric {
                     "Users at the first failure",
                     "users",
                     HIGHER,
-                    "users under way when the first request failed; absent if none did")
+                    "users under way when the first request was no success: late, wrong, failed or not sent; absent if"
+                            + " all were successes")
             .resultOf(Load::hasUsers)
-            .absentMeans("none: no request failed")),
+            .absentMeans("none: every request was a success")),
     HIGHEST_RATE(metric(
                     CLIENT,
-                    "Highest rate within the limit",
+                    "Highest rate within the latency",
                     "1/s",
                     HIGHER,
-                    "highest rate at which the load's limit was met")
+                    "highest rate at which the load's percentile was within its latency")
             .resultOf(Load.HighestRate.class::isInstance)),
     /** A search takes as long as its tries happen to be: its time is no result. */
     WINDOW_LENGTH(metric(CLIENT, "All done in", "s", NEITHER, "time that a trial's rates are counts over")

@@ -58,15 +58,15 @@ public record Study(
             loads = each("load", loads);
         }
 
-        public List<Cell> cells() {
+        public List<MessageUnderLoad> pairs() {
             return messages.stream()
-                    .flatMap(message -> loads.stream().map(load -> new Cell(message, load)))
+                    .flatMap(message -> loads.stream().map(load -> new MessageUnderLoad(message, load)))
                     .toList();
         }
     }
 
     /** One message under one load. */
-    public record Cell(MessageSpec message, Load load) {}
+    public record MessageUnderLoad(MessageSpec message, Load load) {}
 
     public static final int MAX_RESTARTS = 1_000;
 
@@ -152,6 +152,12 @@ public record Study(
             this(name, restarts, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, 0);
         }
 
+        /** The same with more or fewer restarts. */
+        public Effort with(int others) {
+            return new Effort(
+                    name, others, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, openRequests);
+        }
+
         /** How long a load is measured. */
         public Duration window(Load load) {
             if (load.isOpen() && load.isSteady()) {
@@ -180,10 +186,10 @@ public record Study(
         technologies = each("technology", technologies);
         topologies = each("topology", topologies);
         offerings = List.copyOf(offerings);
-        List<Cell> cells = each(
+        List<MessageUnderLoad> pairs = each(
                 "message and load",
                 offerings.stream()
-                        .flatMap(offering -> offering.cells().stream())
+                        .flatMap(offering -> offering.pairs().stream())
                         .toList());
         if (restarts < 1 || restarts > MAX_RESTARTS) {
             throw new BadInput("restarts", restarts, "1 to " + MAX_RESTARTS);
@@ -194,7 +200,7 @@ public record Study(
         if (!callLimit.isPositive() || callLimit.compareTo(MAX_CALL_LIMIT) > 0) {
             throw new BadInput("call limit", callLimit, "longer than nothing, and at most " + MAX_CALL_LIMIT);
         }
-        long trials = (long) technologies.size() * topologies.size() * cells.size() * restarts;
+        long trials = (long) technologies.size() * topologies.size() * pairs.size() * restarts;
         if (trials > MAX_TRIALS) {
             throw new BadInput("study", trials + " trials", "at most " + MAX_TRIALS);
         }
@@ -202,13 +208,13 @@ public record Study(
             limits.check(topology);
         }
         if (target.isPresent()) {
-            check(target.get(), cells, limit);
+            check(target.get(), pairs, limit);
         }
     }
 
     /** A reply after the limit is a failure, and has no time that a condition could bound. */
-    private static void check(Target target, List<Cell> cells, Duration limit) {
-        if (cells.stream().noneMatch(cell -> target.isAskedOf(cell.load()))) {
+    private static void check(Target target, List<MessageUnderLoad> pairs, Duration limit) {
+        if (pairs.stream().noneMatch(pair -> target.isAskedOf(pair.load()))) {
             throw new BadInput(
                     "target",
                     target,
@@ -217,7 +223,7 @@ public record Study(
                             : "a closed or an open load among the loads, which is the same throughout");
         }
         for (Target.Condition condition : target.conditions()) {
-            if (!condition.figure().isShare() && condition.limit() > limit.toMillis()) {
+            if (!condition.figure().isShare() && condition.bound() > limit.toMillis()) {
                 throw new BadInput(
                         "target", condition, "at most the time within which a reply counts, " + Quantity.text(limit));
             }
@@ -296,24 +302,36 @@ public record Study(
 
     /** The same study of other technologies. */
     public Study of(List<String> others) {
-        return new Study(
-                title,
-                others,
-                topologies,
-                work,
-                offerings,
-                effort,
-                restarts,
-                limit,
-                callLimit,
-                seed,
-                limits,
-                isAlone,
-                target);
+        return copy(others, offerings, effort, restarts, limits, target);
     }
 
     /** The same with a target. */
     public Study with(Target asked) {
+        return copy(technologies, offerings, effort, restarts, limits, Optional.of(asked));
+    }
+
+    /** The same within other limits. */
+    public Study with(Limits others) {
+        return copy(technologies, offerings, effort, restarts, others, target);
+    }
+
+    /** The same, measured for another time in each trial and as often as that effort says. */
+    public Study with(Effort other) {
+        return copy(technologies, offerings, other, other.restarts(), limits, target);
+    }
+
+    /** The same with other messages and loads. */
+    public Study with(List<Offering> others) {
+        return copy(technologies, others, effort, restarts, limits, target);
+    }
+
+    private Study copy(
+            List<String> technologies,
+            List<Offering> offerings,
+            Effort effort,
+            int restarts,
+            Limits limits,
+            Optional<Target> target) {
         return new Study(
                 title,
                 technologies,
@@ -327,7 +345,7 @@ public record Study(
                 seed,
                 limits,
                 isAlone,
-                Optional.of(asked));
+                target);
     }
 
     public List<MessageSpec> messages() {

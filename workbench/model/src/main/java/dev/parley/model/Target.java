@@ -60,7 +60,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
 
         /** As readers know it: {@code p99.9}. */
         public String title() {
-            return isShare() ? key() : "p" + LoadParts.text(percent);
+            return isShare() ? key() : "p" + LoadParameters.text(percent);
         }
 
         /** What can be written for it. */
@@ -68,20 +68,20 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             return isShare() ? "a share above 0, up to 100%, such as 99.9%" : "a time above 0, such as 20ms or 0.5ms";
         }
 
-        private boolean isPossible(double limit) {
-            return limit > 0 && limit <= (isShare() ? 100 : Double.MAX_VALUE);
+        private boolean isPossible(double bound) {
+            return bound > 0 && bound <= (isShare() ? 100 : Double.MAX_VALUE);
         }
     }
 
     /**
      * A bound of one figure.
      *
-     * @param limit in the unit of the figure's metric, ms or %
+     * @param bound in the unit of the figure's metric, ms or %
      */
-    public record Condition(Figure figure, double limit) {
+    public record Condition(Figure figure, double bound) {
         public Condition {
-            if (!figure.isPossible(limit)) {
-                throw new BadInput(figure.key(), limit, figure.expected());
+            if (!figure.isPossible(bound)) {
+                throw new BadInput(figure.key(), bound, figure.expected());
             }
         }
 
@@ -94,9 +94,9 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             Matcher form = FORM.matcher(text);
             if (form.matches() && form.group(2).equals("%") == figure.isShare()) {
                 BigDecimal number = new BigDecimal(form.group(1));
-                double limit = (form.group(2).equals("s") ? number.movePointRight(3) : number).doubleValue();
-                if (figure.isPossible(limit)) {
-                    return new Condition(figure, limit);
+                double bound = (form.group(2).equals("s") ? number.movePointRight(3) : number).doubleValue();
+                if (figure.isPossible(bound)) {
+                    return new Condition(figure, bound);
                 }
             }
             throw new BadInput(place, text, figure.expected());
@@ -113,7 +113,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
         }
 
         private String number() {
-            return BigDecimal.valueOf(limit).stripTrailingZeros().toPlainString();
+            return BigDecimal.valueOf(bound).stripTrailingZeros().toPlainString();
         }
 
         @Override
@@ -123,7 +123,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     }
 
     public Target {
-        rate.ifPresent(perSecond -> LoadParts.rate("rate", perSecond));
+        rate.ifPresent(perSecond -> LoadParameters.rate("rate", perSecond));
         if (rate.isEmpty() && conditions.isEmpty()) {
             throw new BadInput("target", "nothing", "a rate, or a bound of p50, p95, p99, p999 or success");
         }
@@ -136,7 +136,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
             if (own.figure() == before.figure()) {
                 throw new BadInput(own.figure().key(), own.text() + " and " + before.text(), "one of the two");
             }
-            if (!own.figure().isShare() && own.limit() < before.limit()) {
+            if (!own.figure().isShare() && own.bound() < before.bound()) {
                 throw new BadInput(own.figure().key(), own.text(), "not under that of " + before);
             }
         }
@@ -154,7 +154,7 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
         } catch (NumberFormatException e) {
             throw new BadInput(place, text, "requests a second, such as 200");
         }
-        LoadParts.rate(place, perSecond);
+        LoadParameters.rate(place, perSecond);
         return perSecond;
     }
 
@@ -164,25 +164,25 @@ public record Target(Optional<Double> rate, List<Condition> conditions) {
     }
 
     /** All that is asked, under the keys and in the form in which a study has it. */
-    public Map<String, String> parts() {
-        Map<String, String> parts = new LinkedHashMap<>();
-        rate.ifPresent(perSecond -> parts.put("rate", LoadParts.text(perSecond)));
-        conditions.forEach(condition -> parts.put(condition.figure().key(), condition.text()));
-        return parts;
+    public Map<String, String> byKey() {
+        Map<String, String> byKey = new LinkedHashMap<>();
+        rate.ifPresent(perSecond -> byKey.put("rate", LoadParameters.text(perSecond)));
+        conditions.forEach(condition -> byKey.put(condition.figure().key(), condition.text()));
+        return byKey;
     }
 
     /** In words: {@code 200 requests/s, p99 at most 20 ms}. */
     public String title() {
         return Stream.concat(
-                        rate.map(perSecond -> LoadParts.text(perSecond) + " requests/s").stream(),
+                        rate.map(perSecond -> LoadParameters.text(perSecond) + " requests/s").stream(),
                         conditions.stream().map(Condition::title))
                 .collect(Collectors.joining(", "));
     }
 
     @Override
     public String toString() {
-        return parts().entrySet().stream()
-                .map(part -> part.getKey() + " " + part.getValue())
+        return byKey().entrySet().stream()
+                .map(asked -> asked.getKey() + " " + asked.getValue())
                 .collect(Collectors.joining(", "));
     }
 }

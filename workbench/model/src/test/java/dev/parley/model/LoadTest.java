@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.parley.model.Load.ClientUse;
-import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Parameter;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -70,7 +70,7 @@ class LoadTest {
                     .isNotEmpty()
                     .allSatisfy(example -> assertThat(example).startsWith(form.name() + ":"));
             assertThat(form.meaning()).endsWith(".");
-            assertThat(form.parts()).extracting(Part::meaning).doesNotContain("");
+            assertThat(form.parameters()).extracting(Parameter::meaning).doesNotContain("");
         }
         assertThat(Load.forms()).extracting(LoadForm::name).doesNotHaveDuplicates();
     }
@@ -253,10 +253,10 @@ class LoadTest {
     void aScenarioReadsBackAsItself() {
         MessageSpec scenario = MessageSpec.parse("list>add:1k>delete");
         assertThat(scenario).hasToString("list>add:1000>delete");
-        assertThat(scenario.steps())
+        assertThat(scenario.messages())
                 .containsExactly(
                         new MessageSpec("list", 0), new MessageSpec("add", 1000), new MessageSpec("delete", 0));
-        assertThat(MessageSpec.parse("text:10").steps()).containsExactly(new MessageSpec("text", 10));
+        assertThat(MessageSpec.parse("text:10").messages()).containsExactly(new MessageSpec("text", 10));
         assertThatThrownBy(() -> MessageSpec.parse("list>>delete")).isInstanceOf(BadInput.class);
     }
 }

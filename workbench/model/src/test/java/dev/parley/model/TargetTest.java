@@ -49,7 +49,7 @@ class TargetTest {
     })
     void aConditionIsReadWithItsUnit(Figure figure, String text, double limit, String written) {
         Condition condition = of(figure, text);
-        assertThat(condition.limit()).isEqualTo(limit);
+        assertThat(condition.bound()).isEqualTo(limit);
         assertThat(condition.text()).isEqualTo(written);
         assertThat(of(figure, written)).isEqualTo(condition);
     }
@@ -113,8 +113,8 @@ class TargetTest {
     void itIsWrittenAsAStudyHasItAndInWords() {
         Target all =
                 target(Optional.of(200.0), of(Figure.SUCCESS, "99.9%"), of(Figure.P999, "0.1s"), of(Figure.P50, "5ms"));
-        assertThat(all.parts()).isEqualTo(Map.of("rate", "200", "p50", "5ms", "p999", "100ms", "success", "99.9%"));
-        assertThat(all.parts().keySet()).containsExactly("rate", "p50", "p999", "success");
+        assertThat(all.byKey()).isEqualTo(Map.of("rate", "200", "p50", "5ms", "p999", "100ms", "success", "99.9%"));
+        assertThat(all.byKey().keySet()).containsExactly("rate", "p50", "p999", "success");
         assertThat(all).hasToString("rate 200, p50 5ms, p999 100ms, success 99.9%");
         assertThat(all.title())
                 .isEqualTo("200 requests/s, p50 at most 5 ms, p99.9 at most 100 ms, success at least 99.9 %");

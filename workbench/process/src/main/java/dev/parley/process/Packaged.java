@@ -35,11 +35,17 @@ public final class Packaged {
      *
      * @param home the root of the checkout or of the distribution
      * @param module its folder below {@code workbench/}, such as {@code transport/rest}
-     * @throws ProcessException where it was not built yet: says what to run
+     * @throws ProcessException where it is not there: says what to do
      */
     public static List<Path> jars(Path home, String module) {
         Path list = list(home, module);
-        return Files.isRegularFile(list) ? listed(home, list) : built(home, module);
+        if (Files.isRegularFile(list)) {
+            return listed(home, list);
+        }
+        if (Files.isRegularFile(home.resolve(FACTS))) {
+            throw new ProcessException(list + " is missing: unpack the distribution again");
+        }
+        return built(home, module);
     }
 
     /** The file of a distribution that names a module's jars, a line each, its own first. */

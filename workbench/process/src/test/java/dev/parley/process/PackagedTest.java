@@ -58,6 +58,15 @@ class PackagedTest {
     }
 
     @Test
+    void aModuleThatADistributionLacksIsNotOneToBuild() throws IOException {
+        write("build.properties", "version=1\n");
+
+        assertThatThrownBy(() -> Packaged.jars(home, "transport/soap"))
+                .isInstanceOf(ProcessException.class)
+                .hasMessage(home.resolve("modules/transport/soap.jars") + " is missing: unpack the distribution again");
+    }
+
+    @Test
     void aModuleThatIsNotBuiltSaysWhatToRun() {
         assertThat(Packaged.isHere(home, "transport/soap")).isFalse();
         assertThatThrownBy(() -> Packaged.jars(home, "transport/soap"))

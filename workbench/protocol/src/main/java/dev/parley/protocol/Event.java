@@ -98,7 +98,7 @@ public sealed interface Event extends Message {
      *     well, and for rounds
      * @param usersAtFirstFailure requests or users under way when the first outcome that was no success was seen; 0 if
      *     none
-     * @param highestRate of a search: requests a second at which its limit was met; 0 for other loads
+     * @param highestRate of a search: requests a second at which its latency was met; 0 for other loads
      * @param voidReasons why the generator itself would not believe these figures
      * @param firstFailure what the first failed request said; empty when none failed
      */

@@ -19,7 +19,7 @@ final class ChartTable {
     }
 
     Table table() {
-        List<List<String>> rows = cells(Figures::brief);
+        List<List<String>> rows = fields(Figures::brief);
         return new Table(
                 chart.heading() + (chart.note().isEmpty() ? "" : ", " + chart.note()),
                 head(),
@@ -31,7 +31,7 @@ final class ChartTable {
     }
 
     String csv() {
-        return CsvText.of(columns(), cells(Figures::exact));
+        return CsvText.of(columns(), fields(Figures::exact));
     }
 
     private List<String> columns() {
@@ -81,17 +81,17 @@ final class ChartTable {
         };
     }
 
-    private List<List<String>> cells(DoubleFunction<String> figure) {
-        List<List<String>> cells = new ArrayList<>();
+    private List<List<String>> fields(DoubleFunction<String> figure) {
+        List<List<String>> fields = new ArrayList<>();
         for (Row row : chart.rows()) {
             for (Point point : row.points()) {
-                cells.addAll(cells(row.label(), point, figure));
+                fields.addAll(fields(row.label(), point, figure));
             }
         }
-        return cells;
+        return fields;
     }
 
-    private List<List<String>> cells(String label, Point p, DoubleFunction<String> figure) {
+    private List<List<String>> fields(String label, Point p, DoubleFunction<String> figure) {
         String name = p.technology().equals(FigureRow.EMPTY) ? "empty service" : p.technology();
         String flag = p.flag().isEmpty() ? "valid" : p.flag();
         String value = figure.apply(p.value());

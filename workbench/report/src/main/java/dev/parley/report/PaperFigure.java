@@ -2,7 +2,7 @@ package dev.parley.report;
 
 import dev.parley.report.PaperRun.Found;
 import dev.parley.report.PaperRun.Place;
-import dev.parley.studies.Cell;
+import dev.parley.studies.FigureQuery;
 import dev.parley.studies.PublishedFigure;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,16 +24,16 @@ record PaperFigure(PublishedFigure theirs, String part, String load, Ours ours) 
             return List.of(without(figure, "of no one technology"));
         }
         List<String> technologies = List.of(figure.technology().split("/", 2));
-        List<Place> places = run.places(cell(figure, technologies.getFirst())).stream()
+        List<Place> places = run.places(query(figure, technologies.getFirst())).stream()
                 .filter(place -> place.run().measures(technologies))
                 .toList();
-        Cell cell = cell(figure, figure.technology());
+        FigureQuery query = query(figure, figure.technology());
         if (places.isEmpty()) {
-            return List.of(new PaperFigure(figure, "", "", Ours.of(run.measured(cell))));
+            return List.of(new PaperFigure(figure, "", "", Ours.of(run.measured(query))));
         }
         return places.stream()
                 .map(place -> {
-                    Found found = run.found(place, cell);
+                    Found found = run.found(place, query);
                     return new PaperFigure(
                             figure,
                             place.run().part().name(),
@@ -47,7 +47,7 @@ record PaperFigure(PublishedFigure theirs, String part, String load, Ours ours) 
         return new PaperFigure(figure, "", "", Ours.missing(why));
     }
 
-    private static Cell cell(PublishedFigure figure, String technology) {
+    private static FigureQuery query(PublishedFigure figure, String technology) {
         Map<String, String> conditions = new LinkedHashMap<>();
         conditions.put("part", figure.part());
         conditions.put("topology", figure.topology());
@@ -56,7 +56,7 @@ record PaperFigure(PublishedFigure theirs, String part, String load, Ours ours) 
         conditions.put("subject", figure.subject());
         conditions.put("technology", technology);
         conditions.values().removeIf(String::isEmpty);
-        return new Cell(figure.metric(), conditions);
+        return new FigureQuery(figure.metric(), conditions);
     }
 
     /** True where the two may be held against each other. */

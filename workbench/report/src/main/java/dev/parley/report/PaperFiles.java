@@ -126,10 +126,10 @@ final class PaperFiles {
 
     private static String figures(List<PaperFigure> figures) {
         return CsvText.of(
-                FIGURE_COLUMNS, figures.stream().map(PaperFiles::cells).toList());
+                FIGURE_COLUMNS, figures.stream().map(PaperFiles::fields).toList());
     }
 
-    private static List<String> cells(PaperFigure figure) {
+    private static List<String> fields(PaperFigure figure) {
         PublishedFigure theirs = figure.theirs();
         Ours ours = figure.ours();
         return List.of(

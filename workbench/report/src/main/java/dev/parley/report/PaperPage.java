@@ -283,7 +283,7 @@ record PaperPage(
             String whose,
             List<String> technologies,
             List<PaperCriterion> line,
-            Function<PaperCriterion, String> cell) {
+            Function<PaperCriterion, String> field) {
         return Stream.of(
                         what.stream(),
                         Stream.of(whose),
@@ -291,9 +291,9 @@ record PaperPage(
                                 .map(technology -> line.stream()
                                         .filter(one -> one.technology().equals(technology))
                                         .findFirst()
-                                        .map(cell)
+                                        .map(field)
                                         .orElse("–")))
-                .flatMap(cells -> cells)
+                .flatMap(fields -> fields)
                 .toList();
     }
 

@@ -10,8 +10,8 @@ import dev.parley.model.Topology;
 import dev.parley.report.PaperRun.Found;
 import dev.parley.report.PaperRun.PartRun;
 import dev.parley.report.PaperRun.Place;
-import dev.parley.studies.Cell;
 import dev.parley.studies.Curve;
+import dev.parley.studies.FigureQuery;
 import dev.parley.studies.Scale;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -109,7 +109,7 @@ record PaperPoint(int curve, String panel, String line, double at, Ours ours, do
             if (!subject.isEmpty()) {
                 conditions.put("subject", subject);
             }
-            Found found = run.found(place, new Cell(curve.metric(), conditions));
+            Found found = run.found(place, new FigureQuery(curve.metric(), conditions));
             if (!found.figure().isMissing()) {
                 Map<String, String> told = told(place);
                 all.add(new PaperPoint(

@@ -1,6 +1,7 @@
 package dev.parley.report;
 
 import dev.parley.model.BadInput;
+import dev.parley.model.Launcher;
 import dev.parley.studies.Judgement.Verdict;
 import dev.parley.studies.Paper;
 import java.io.IOException;
@@ -119,8 +120,8 @@ public final class PaperRecord {
         List<PaperResults> papers = recorded.stream().map(PaperReport::results).toList();
         return Stream.of(
                         "# Published experiments, run again\n",
-                        "`./parley reproduce --pages " + name + ENDING
-                                + " --out DIR` makes pages with charts from these figures, and this page again.\n",
+                        "`" + Launcher.command("reproduce", "--pages", name + ENDING, "--out", "DIR")
+                                + "` makes pages with charts from these figures, and this page again.\n",
                         table(
                                 "| paper | begun | commit | scale | machine | JDK | JVM flags of every service |",
                                 rows(papers, PaperRecord::begun)),
@@ -177,9 +178,9 @@ public final class PaperRecord {
                 : columns + "\n" + columns.replaceAll("[^|]+", " --- ") + "\n" + String.join("\n", rows) + "\n";
     }
 
-    private static String row(Object... cells) {
-        return Stream.of(cells)
-                .map(cell -> cell.toString().replace("|", "\\|").replace('\n', ' '))
+    private static String row(Object... fields) {
+        return Stream.of(fields)
+                .map(field -> field.toString().replace("|", "\\|").replace('\n', ' '))
                 .collect(Collectors.joining(" | ", "| ", " |"));
     }
 

@@ -12,7 +12,7 @@ import dev.parley.model.Rules;
 import dev.parley.model.Run;
 import dev.parley.model.Study;
 import dev.parley.model.Topology;
-import dev.parley.studies.Cell;
+import dev.parley.studies.FigureQuery;
 import dev.parley.studies.Measured;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Paper.Part;
@@ -133,8 +133,8 @@ public final class PaperRun {
     }
 
     /** The one figure that a claim asks for; missing where it may decide nothing. */
-    public Measured measured(Cell cell) {
-        return paper.measured(cell, inner -> {
+    public Measured measured(FigureQuery query) {
+        return paper.measured(query, inner -> {
             List<Place> places = places(inner);
             if (places.isEmpty()) {
                 return Measured.missing(why(inner));
@@ -148,28 +148,28 @@ public final class PaperRun {
      * Every place where a condition was measured, in the order of the plan: one for each part and each load that stands
      * for the paper's.
      */
-    List<Place> places(Cell cell) {
+    List<Place> places(FigureQuery query) {
         List<Place> places = new ArrayList<>();
-        String technology = cell.condition("technology");
+        String technology = query.condition("technology");
         for (PartRun run : parts) {
             if (!run.measures(List.of(technology))
                     || run.analysis().isEmpty()
-                    || !isOrAny(cell.condition("part"), run.part().name())) {
+                    || !isOrAny(query.condition("part"), run.part().name())) {
                 continue;
             }
             Scale.Scaled plan = run.plan().orElseThrow();
             Optional<Topology> topology = plan.study().topologies().stream()
-                    .filter(t -> isOrAny(cell.condition("topology"), t.text()))
+                    .filter(t -> isOrAny(query.condition("topology"), t.text()))
                     .findFirst();
             if (topology.isEmpty()) {
                 continue;
             }
-            boolean isFirstAlone = cell.condition("load").isEmpty();
+            boolean isFirstAlone = query.condition("load").isEmpty();
             boolean hasPlace = false;
-            for (Load load : loads(cell, run)) {
+            for (Load load : loads(query, run)) {
                 Load scaled = plan.loads().getOrDefault(load, load);
                 Optional<MessageSpec> message = plan.study().messages().stream()
-                        .filter(m -> isOrAny(cell.condition("message"), m.toString())
+                        .filter(m -> isOrAny(query.condition("message"), m.toString())
                                 && plan.study().has(m, scaled))
                         .findFirst();
                 if (message.isEmpty() || isFirstAlone && hasPlace) {
@@ -186,18 +186,18 @@ public final class PaperRun {
         return places;
     }
 
-    /** All where the cell names none: the first that goes with its message is meant. */
-    private List<Load> loads(Cell cell, PartRun run) {
+    /** All where the query names none: the first that goes with its message is meant. */
+    private List<Load> loads(FigureQuery query, PartRun run) {
         return run.published()
                 .map(study ->
-                        cell.condition("load").isEmpty() ? study.loads() : paper.loads(cell.condition("load"), study))
+                        query.condition("load").isEmpty() ? study.loads() : paper.loads(query.condition("load"), study))
                 .orElse(List.of());
     }
 
     /** The paper's metric at one place; each of its parts there too. */
-    Found found(Place place, Cell cell) {
+    Found found(Place place, FigureQuery query) {
         List<String> invalid = new ArrayList<>();
-        Measured figure = paper.measured(cell, inner -> {
+        Measured figure = paper.measured(query, inner -> {
             String technology = inner.condition("technology");
             if (!Metric.keys().contains(inner.metric())) {
                 return Measured.missing(inner.metric() + " is not measured here"
@@ -271,17 +271,17 @@ public final class PaperRun {
         });
     }
 
-    private String why(Cell cell) {
+    private String why(FigureQuery query) {
         for (PartRun run : parts) {
-            if (isOrAny(cell.condition("part"), run.part().name())
+            if (isOrAny(query.condition("part"), run.part().name())
                     && (run.analysis().isEmpty()
                             || run.plan().isEmpty()
-                            || !run.plan().get().study().technologies().contains(cell.condition("technology")))
+                            || !run.plan().get().study().technologies().contains(query.condition("technology")))
                     && !run.why().isEmpty()) {
                 return "not measured: " + run.why();
             }
         }
-        return "not measured: " + cell;
+        return "not measured: " + query;
     }
 
     private static boolean isOrAny(String wanted, String is) {

@@ -23,7 +23,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
      *
      * @param note why its figures do not count; empty as a rule
      */
-    record Row(Mark mark, Remark note, List<Cell> cells) {}
+    record Row(Mark mark, Remark note, List<Field> fields) {}
 
     /**
      * One figure.
@@ -33,7 +33,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
      * @param interval of 95 %; empty where there is no figure
      * @param isOpen true for a figure from which nothing follows
      */
-    record Cell(String column, String figure, String interval, boolean isOpen, List<Remark> remarks) {}
+    record Field(String column, String figure, String interval, boolean isOpen, List<Remark> remarks) {}
 
     /**
      * A few words below a figure.
@@ -74,8 +74,8 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
     /** True where some ratio stands in it. */
     boolean hasRatio() {
         return rows.stream()
-                .flatMap(row -> row.cells().stream())
-                .flatMap(cell -> cell.remarks().stream())
+                .flatMap(row -> row.fields().stream())
+                .flatMap(field -> field.remarks().stream())
                 .anyMatch(remark -> remark.words().contains("×"));
     }
 
@@ -86,7 +86,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
             return new Row(
                     mark,
                     note(technology),
-                    metrics.stream().map(metric -> cell(technology, metric)).toList());
+                    metrics.stream().map(metric -> field(technology, metric)).toList());
         }
 
         /** By response time, which every trial has. */
@@ -97,15 +97,15 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
                     .orElse(Remark.NONE);
         }
 
-        private Cell cell(String technology, Metric metric) {
+        private Field field(String technology, Metric metric) {
             Optional<Summary> own = analysis.summary(technology, situation, metric);
             Optional<String> absence = LoadFigures.absence(analysis, situation, technology, metric);
             if (own.isEmpty() && absence.isPresent()) {
-                return new Cell(metric.heading(), absence.get(), "", false, List.of());
+                return new Field(metric.heading(), absence.get(), "", false, List.of());
             }
             if (own.isEmpty() || !own.get().estimate().isPresent()) {
                 String why = own.map(Summary::validity).orElse("not measured");
-                return new Cell(metric.heading(), "–", "", false, List.of(new Remark(why, "bad", "")));
+                return new Field(metric.heading(), "–", "", false, List.of(new Remark(why, "bad", "")));
             }
             Summary s = own.get();
             List<Remark> remarks = new ArrayList<>();
@@ -120,7 +120,7 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
             if (s.isColdStart()) {
                 remarks.add(new Remark("cold start", "", ""));
             }
-            return new Cell(
+            return new Field(
                     metric.heading(),
                     LoadFigures.brief(s),
                     Figures.brief(s.estimate().low()) + " – "

@@ -95,7 +95,7 @@ final class StepCharts {
 
     private record Grid(String topology, String message, Load.Rounds atOneThread) {}
 
-    /** Cells that differ in their threads only make one chart. */
+    /** Rounds that differ in their threads only make one chart. */
     private List<Chart> grids() {
         Map<Grid, TreeMap<Integer, Situation>> grids = new LinkedHashMap<>();
         for (Situation situation : analysis.situations()) {
@@ -107,17 +107,17 @@ final class StepCharts {
             }
         }
         List<Chart> charts = new ArrayList<>();
-        grids.forEach((grid, cells) -> {
+        grids.forEach((grid, byThreads) -> {
             List<Point> points = new ArrayList<>();
             for (String technology : technologies) {
                 List<double[]> line = new ArrayList<>();
-                cells.forEach((threads, cell) -> analysis.summary(technology, cell, Metric.THROUGHPUT)
+                byThreads.forEach((threads, situation) -> analysis.summary(technology, situation, Metric.THROUGHPUT)
                         .filter(s -> s.estimate().isPresent())
                         .ifPresent(s ->
                                 line.add(new double[] {threads, s.estimate().value()})));
                 if (line.size() > 1) {
                     points.add(Point.line(
-                            technology, flag(technology, cells.firstEntry().getValue()), line));
+                            technology, flag(technology, byThreads.firstEntry().getValue()), line));
                 }
             }
             Load.Rounds rounds = grid.atOneThread();

@@ -56,10 +56,10 @@ final class SummaryFiles {
 
     /** One row a technology × topology × message × load × metric. */
     static String csv(List<Summary> summaries) {
-        return CsvText.of(COLUMNS, summaries.stream().map(SummaryFiles::cells).toList());
+        return CsvText.of(COLUMNS, summaries.stream().map(SummaryFiles::fields).toList());
     }
 
-    private static List<String> cells(Summary s) {
+    private static List<String> fields(Summary s) {
         return List.of(
                 s.technology(),
                 s.topology(),
@@ -81,10 +81,10 @@ final class SummaryFiles {
     /** One row a technology × topology × message × load, with the condition that decides, if one does. */
     static String targets(List<TargetAnswer> answers) {
         return CsvText.of(
-                TARGET_COLUMNS, answers.stream().map(SummaryFiles::cells).toList());
+                TARGET_COLUMNS, answers.stream().map(SummaryFiles::fields).toList());
     }
 
-    private static List<String> cells(TargetAnswer a) {
+    private static List<String> fields(TargetAnswer a) {
         Optional<TargetAnswer.Finding> finding = a.decisive();
         return List.of(
                 a.technology(),
@@ -98,7 +98,7 @@ final class SummaryFiles {
                 finding.map(f -> f.metric().unit()).orElse(""),
                 finding.map(f -> Figures.exact(f.estimate().low())).orElse(""),
                 finding.map(f -> Figures.exact(f.estimate().high())).orElse(""),
-                finding.map(f -> Figures.exact(f.limit())).orElse(""),
+                finding.map(f -> Figures.exact(f.bound())).orElse(""),
                 finding.map(f -> Figures.exact(f.spare())).orElse(""),
                 a.text());
     }
@@ -112,7 +112,7 @@ final class SummaryFiles {
         root.put(
                 "comparisons",
                 analysis.comparisons().stream().map(SummaryFiles::comparison).toList());
-        analysis.target().ifPresent(target -> root.put("target", target.parts()));
+        analysis.target().ifPresent(target -> root.put("target", target.byKey()));
         root.put(
                 "targets",
                 analysis.targetAnswers().stream().map(SummaryFiles::target).toList());
@@ -223,7 +223,7 @@ final class SummaryFiles {
                 "name", f.name(),
                 "metric", f.metric().key(),
                 "answer", f.kind().key(),
-                "limit", f.limit(),
+                "limit", f.bound(),
                 "unit", f.metric().unit());
         Map<String, Double> figures = new LinkedHashMap<>();
         figures.put("value", f.estimate().value());

@@ -6,7 +6,7 @@ import java.util.List;
  * A table of texts on a page.
  *
  * @param caption what it holds, for a reader who does not see where it stands
- * @param rows each with a cell for each column of the head
+ * @param rows each with a field for each column of the head
  */
 record Table(String caption, List<String> head, List<List<String>> rows) {
     Table {
@@ -17,14 +17,14 @@ record Table(String caption, List<String> head, List<List<String>> rows) {
         }
         for (List<String> row : rows) {
             if (row.size() != head.size()) {
-                throw new IllegalArgumentException(caption + ": a row of " + row.size() + " cells (expected: "
+                throw new IllegalArgumentException(caption + ": a row of " + row.size() + " fields (expected: "
                         + head.size() + ", as the head has)");
             }
         }
     }
 
     /** Numbers are set in figures of one width. */
-    static boolean isNumber(String cell) {
-        return cell.matches("[\\d.  –-]+");
+    static boolean isNumber(String field) {
+        return field.matches("[\\d.  –-]+");
     }
 }

@@ -182,7 +182,7 @@ final class TerminalTable {
             line.add(own.stream()
                     .filter(s -> s.metric() == metric)
                     .findFirst()
-                    .map(summary -> cell(metric, summary))
+                    .map(summary -> shown(metric, summary))
                     .orElseGet(() -> LoadFigures.absence(analysis, situation, technology, metric)
                                     .isPresent()
                             ? "none"
@@ -196,7 +196,7 @@ final class TerminalTable {
         return line;
     }
 
-    private static String cell(Metric metric, Summary summary) {
+    private static String shown(Metric metric, Summary summary) {
         if (summary.isCold() || summary.isUnknown()) {
             // a ratio that nobody may draw is not offered for drawing: the figures are in the report and the files
             return summary.isCold() ? "cold" : "unknown";

@@ -306,7 +306,7 @@ class PaperReportTest {
         report.writeTo(folder);
         assertThat(Files.readString(folder.resolve(PaperReport.HTML)))
                 .contains("not measured: kafka")
-                .contains("none: no request failed")
+                .contains("none: every request was a success")
                 .contains("nothing measured decides it");
     }
 

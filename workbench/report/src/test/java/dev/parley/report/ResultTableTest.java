@@ -7,7 +7,7 @@ import dev.parley.analysis.Situation;
 import dev.parley.model.Load;
 import dev.parley.model.Metric;
 import dev.parley.model.Technology;
-import dev.parley.report.ResultTable.Cell;
+import dev.parley.report.ResultTable.Field;
 import dev.parley.report.ResultTable.Remark;
 import dev.parley.report.ResultTable.Row;
 import dev.parley.store.RunStore;
@@ -50,8 +50,8 @@ class ResultTableTest {
                 .orElseThrow();
     }
 
-    private static Cell cell(Row row, Metric metric) {
-        return row.cells().stream()
+    private static Field cell(Row row, Metric metric) {
+        return row.fields().stream()
                 .filter(cell -> cell.column().equals(metric.heading()))
                 .findFirst()
                 .orElseThrow();
@@ -80,7 +80,7 @@ class ResultTableTest {
                 .contains(true, false);
         assertThat(row(table, "rabbitmq").note().words()).startsWith("void: a core of the generator was ");
         assertThat(row(table, "rabbitmq").note().kind()).isEqualTo("bad");
-        assertThat(row(table, "rabbitmq").cells())
+        assertThat(row(table, "rabbitmq").fields())
                 .allSatisfy(cell -> assertThat(cell.remarks())
                         .extracting(Remark::words)
                         .contains("void")
@@ -92,7 +92,7 @@ class ResultTableTest {
     void aRatioHasTwoDigitsAndStandsOnlyWhereItIsDecided() {
         List<String> words = well.situations().stream()
                 .flatMap(situation -> table(well, situation.message(), situation.load()).rows().stream())
-                .flatMap(row -> row.cells().stream())
+                .flatMap(row -> row.fields().stream())
                 .flatMap(cell -> cell.remarks().stream())
                 .map(Remark::words)
                 .toList();

@@ -78,7 +78,7 @@ class StepChartsTest {
                         "Best throughput (1/s) Clients at the best Clients when it gave out",
                         "rest 400 40.0 none",
                         "graphql 400 40.0 30.0")
-                .containsSequence("Highest rate within the limit (1/s)", "rest 283", "graphql at least 800")
+                .containsSequence("Highest rate within the latency (1/s)", "rest 283", "graphql at least 800")
                 .containsSequence(
                         "Mean scenario (ms) Users at the first failure", "rest 5.50 none", "graphql 5.50 none")
                 .containsSequence("All done in (s)", "rest 1.50", "graphql 1.50");
@@ -101,7 +101,7 @@ class StepChartsTest {
                 .contains("<b>at least 800</b>", "<b>283</b>")
                 .contains("<a href=\"#steps\">Step by step</a>", "<section id=\"steps\">")
                 .contains(
-                        "<b>none: no step gave out</b>", "<th scope=\"col\">Highest rate within the limit (1/s)</th>");
+                        "<b>none: no step gave out</b>", "<th scope=\"col\">Highest rate within the latency (1/s)</th>");
     }
 
     @Test

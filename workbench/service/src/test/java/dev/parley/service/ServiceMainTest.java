@@ -15,17 +15,27 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ServiceMainTest {
     private final HttpClient http = HttpClient.newHttpClient();
 
     private static Process start(String... args) throws IOException {
-        List<String> command = new ArrayList<>(List.of(
-                ProcessHandle.current().info().command().orElseThrow(),
+        return start(List.of(), args);
+    }
+
+    private static Process start(List<String> jvmFlags, String... args) throws IOException {
+        List<String> command = new ArrayList<>();
+        command.add(ProcessHandle.current().info().command().orElseThrow());
+        command.addAll(jvmFlags);
+        command.addAll(List.of(
                 "-cp",
                 System.getProperty("java.class.path"),
                 ServiceMain.class.getName()));
@@ -85,6 +95,29 @@ class ServiceMainTest {
         assertThat(allocated(process, answers) - asked).isNotNegative().isLessThan(100_000);
         process.outputWriter().close();
         assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    /** They take memory, which belongs to no boot. */
+    @Test
+    void theClassesThatCountWhatItAllocatesAreLoadedByTheFirstQuestion(@TempDir Path folder) throws Exception {
+        Path log = folder.resolve("classes.log");
+        Process process = start(List.of("-Xlog:class+load:file=" + log), "name=empty");
+        BufferedReader answers = process.inputReader(StandardCharsets.UTF_8);
+        int port = listening(process);
+        process.outputWriter().write(Protocol.greeting() + "\n");
+        assertThat(get(port, "/health").statusCode()).isEqualTo(200);
+        assertThat(classesOfManagement(log)).isEmpty();
+        allocated(process, answers);
+        assertThat(classesOfManagement(log)).isNotEmpty();
+        process.outputWriter().close();
+        assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    private static List<String> classesOfManagement(Path log) throws IOException {
+        try (Stream<String> lines = Files.lines(log)) {
+            return lines.filter(line -> line.contains("sun.management.") || line.contains("java.lang.management."))
+                    .toList();
+        }
     }
 
     @Test

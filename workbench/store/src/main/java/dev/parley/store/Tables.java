@@ -57,8 +57,9 @@ final class Tables {
     };
 
     /**
-     * A trial planned and never ended has state PLANNED; figures of a void or cold trial stay out of the views named
-     * valid and window.
+     * A trial planned and never ended has state PLANNED. Each finished one is valid, void, cold or of unknown warmth,
+     * by what was stored against it, as {@code JudgedTrial} tells them apart. Figures of a trial that is not valid stay
+     * out of the views named valid and window.
      */
     private static final String[] CLEAN = {
         "DROP SCHEMA IF EXISTS clean CASCADE",
@@ -72,12 +73,19 @@ final class Tables {
             QUALIFY row_number() OVER (PARTITION BY trial_id ORDER BY t.session DESC, t.ended_at_utc DESC) = 1""",
         "CREATE VIEW clean.valid_trial AS SELECT * EXCLUDE (state, void_reasons, what_happened, valid) FROM clean.trial WHERE valid",
         """
-        CREATE VIEW clean.cold_trial AS
-            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
-                AND len(list_filter(void_reasons, reason -> NOT starts_with(reason, 'cold: '))) = 0""",
-        """
         CREATE VIEW clean.void_trial AS
+            SELECT * FROM clean.trial WHERE state = 'FINISHED'
+                AND len(list_filter(void_reasons,
+                    reason -> NOT starts_with(reason, 'cold: ') AND NOT starts_with(reason, 'unknown: '))) > 0""",
+        """
+        CREATE VIEW clean.cold_trial AS
+            SELECT * FROM clean.trial WHERE state = 'FINISHED'
+                AND trial_id NOT IN (SELECT trial_id FROM clean.void_trial)
+                AND len(list_filter(void_reasons, reason -> starts_with(reason, 'cold: '))) > 0""",
+        """
+        CREATE VIEW clean.unknown_trial AS
             SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
+                AND trial_id NOT IN (SELECT trial_id FROM clean.void_trial)
                 AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)""",
         "CREATE VIEW clean.unfinished_trial AS SELECT * FROM clean.trial WHERE state <> 'FINISHED'",
         """

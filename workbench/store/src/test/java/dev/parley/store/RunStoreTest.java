@@ -101,6 +101,27 @@ class RunStoreTest {
     }
 
     @Test
+    void eachFinishedTrialIsInOneViewByWhatWasStoredAgainstIt() throws SQLException {
+        Path file = folder.resolve("results.duckdb");
+        List<TrialRow> ends = List.of(
+                SampleRun.ended(0, State.FINISHED),
+                SampleRun.ended(1, State.FINISHED, "unknown: nothing tells"),
+                SampleRun.ended(2, State.FINISHED, "unknown: nothing tells", "cold: compilers were busy"),
+                SampleRun.ended(3, State.FINISHED, "cold: compilers were busy", "swap seen"),
+                SampleRun.ended(4, State.FAILED));
+        try (RunStore store = RunStore.create(file, SampleRun.run())) {
+            store.appendPlan(ends.stream().map(TrialRow::spec).toList());
+            ends.forEach(store::append);
+        }
+        List<String> views = List.of("valid_trial", "unknown_trial", "cold_trial", "void_trial", "unfinished_trial");
+        for (int id = 0; id < views.size(); id++) {
+            String view = "FROM clean." + views.get(id);
+            assertThat(ask(file, "SELECT count(*) " + view)).as(view).isEqualTo(1);
+            assertThat(ask(file, "SELECT min(trial_id) " + view)).as(view).isEqualTo(id);
+        }
+    }
+
+    @Test
     void aTrialTriedAgainAfterAResumeKeepsBothAttemptsAndShowsTheLast() throws SQLException {
         Path file = folder.resolve("results.duckdb");
         try (RunStore store = RunStore.create(file, SampleRun.run())) {

@@ -42,7 +42,7 @@ public record Claim(String id, String place, String sentence, String expression,
     }
 
     /** Holds the claim against measurements. */
-    public Judgement judge(Function<Cell, Measured> measurements) {
+    public Judgement judge(Function<FigureQuery, Measured> measurements) {
         if (expression.isEmpty()) {
             return Judgement.OPEN;
         }

@@ -8,13 +8,14 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /**
- * A chart that a paper prints as a figure: a metric against a number that grows from load to load, or from step to step of one.
+ * A chart that a paper prints: a metric against a number that grows from load to load, or from step to step of one.
  *
  * @param place where the paper has it
  * @param about what it shows, with what a reader must know of ours
  * @param metric one of the workbench's, or a name that {@link Paper#metrics} explains
  * @param unit of the metric
- * @param across what the number is: clients of a step, {@code threads} or {@code requests} of rounds, the {@code amount} of a load
+ * @param across what the number is: clients of a step, {@code threads} or {@code requests} of rounds, the {@code
+ *     amount} of a load
  * @param axis the number's name on the chart, with its unit
  * @param load only loads of this short form; empty for all that have such a number
  * @param subject of the metric, such as a service; empty for the whole

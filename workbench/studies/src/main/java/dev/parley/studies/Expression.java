@@ -29,7 +29,7 @@ sealed interface Expression {
 
     record Number(double value) implements Figure {}
 
-    record Of(Cell cell) implements Figure {}
+    record Of(FigureQuery query) implements Figure {}
 
     record Arithmetic(char operator, Figure left, Figure right) implements Figure {}
 
@@ -59,7 +59,7 @@ sealed interface Expression {
         }
     }
 
-    static Judgement judge(Statement statement, Function<Cell, Measured> measurements) {
+    static Judgement judge(Statement statement, Function<FigureQuery, Measured> measurements) {
         List<Finding> findings = new ArrayList<>();
         Said said = said(statement, measurements, findings);
         return new Judgement(said.verdict(), said.verdict() != said.sure(), findings);
@@ -72,10 +72,10 @@ sealed interface Expression {
         }
     }
 
-    static Measured figure(Figure figure, Function<Cell, Measured> measurements) {
+    static Measured figure(Figure figure, Function<FigureQuery, Measured> measurements) {
         return switch (figure) {
             case Number number -> Measured.number(number.value());
-            case Of of -> measurements.apply(of.cell());
+            case Of of -> measurements.apply(of.query());
             case Arithmetic a ->
                 figure(a.left(), measurements)
                         .with(
@@ -94,7 +94,7 @@ sealed interface Expression {
         };
     }
 
-    private static Said said(Statement statement, Function<Cell, Measured> measurements, List<Finding> findings) {
+    private static Said said(Statement statement, Function<FigureQuery, Measured> measurements, List<Finding> findings) {
         return switch (statement) {
             case Order order -> {
                 Measured left = figure(order.left(), measurements);
@@ -191,59 +191,59 @@ sealed interface Expression {
         return high < least || low > most;
     }
 
-    /** With the values of names in place of each {@code @name}, in cells and in what is told of them. */
+    /** With the values of names in place of each {@code @name}, in queries and in what is told of them. */
     static Statement bound(Statement statement, Map<String, String> names) {
-        return rewritten(statement, text -> bound(text, names), cell -> new Of(bound(cell, names)));
+        return rewritten(statement, text -> bound(text, names), query -> new Of(bound(query, names)));
     }
 
     static Figure bound(Figure figure, Map<String, String> names) {
-        return rewritten(figure, cell -> new Of(bound(cell, names)));
+        return rewritten(figure, query -> new Of(bound(query, names)));
     }
 
-    /** With other figures in place of cells. */
-    static Statement rewritten(Statement statement, Function<Cell, Figure> cells) {
-        return rewritten(statement, text -> text, cells);
+    /** With other figures in place of queries. */
+    static Statement rewritten(Statement statement, Function<FigureQuery, Figure> queries) {
+        return rewritten(statement, text -> text, queries);
     }
 
-    private static Statement rewritten(Statement statement, UnaryOperator<String> texts, Function<Cell, Figure> cells) {
+    private static Statement rewritten(Statement statement, UnaryOperator<String> texts, Function<FigureQuery, Figure> queries) {
         return switch (statement) {
             case Order o ->
                 new Order(
-                        rewritten(o.left(), cells),
-                        rewritten(o.right(), cells),
+                        rewritten(o.left(), queries),
+                        rewritten(o.right(), queries),
                         o.isLess(),
                         o.orEqual(),
                         texts.apply(o.text()));
             case Similar s ->
-                new Similar(rewritten(s.left(), cells), rewritten(s.right(), cells), s.factor(), texts.apply(s.text()));
-            case Not not -> new Not(rewritten(not.statement(), texts, cells));
+                new Similar(rewritten(s.left(), queries), rewritten(s.right(), queries), s.factor(), texts.apply(s.text()));
+            case Not not -> new Not(rewritten(not.statement(), texts, queries));
             case Count count ->
                 new Count(
                         count.needed(),
                         count.statements().stream()
-                                .map(one -> rewritten(one, texts, cells))
+                                .map(one -> rewritten(one, texts, queries))
                                 .toList());
         };
     }
 
-    static Figure rewritten(Figure figure, Function<Cell, Figure> cells) {
+    static Figure rewritten(Figure figure, Function<FigureQuery, Figure> queries) {
         return switch (figure) {
             case Number number -> number;
-            case Of of -> cells.apply(of.cell());
-            case Arithmetic a -> new Arithmetic(a.operator(), rewritten(a.left(), cells), rewritten(a.right(), cells));
+            case Of of -> queries.apply(of.query());
+            case Arithmetic a -> new Arithmetic(a.operator(), rewritten(a.left(), queries), rewritten(a.right(), queries));
             case Extreme extreme ->
                 new Extreme(
                         extreme.isLeast(),
                         extreme.among().stream()
-                                .map(one -> rewritten(one, cells))
+                                .map(one -> rewritten(one, queries))
                                 .toList());
         };
     }
 
-    private static Cell bound(Cell cell, Map<String, String> names) {
+    private static FigureQuery bound(FigureQuery query, Map<String, String> names) {
         Map<String, String> conditions = new HashMap<>();
-        cell.conditions().forEach((key, value) -> conditions.put(key, bound(value, names)));
-        return new Cell(cell.metric(), conditions);
+        query.conditions().forEach((key, value) -> conditions.put(key, bound(value, names)));
+        return new FigureQuery(query.metric(), conditions);
     }
 
     private static String bound(String text, Map<String, String> names) {

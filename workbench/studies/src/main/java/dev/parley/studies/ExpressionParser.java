@@ -221,7 +221,7 @@ final class ExpressionParser {
             } while (take(','));
             need(']');
         }
-        return new Expression.Of(new Cell(name, conditions));
+        return new Expression.Of(new FigureQuery(name, conditions));
     }
 
     private double number() {

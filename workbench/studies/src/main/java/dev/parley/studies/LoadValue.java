@@ -4,13 +4,13 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Load;
 import dev.parley.model.LoadForm;
 import dev.parley.model.LoadForm.Kind;
-import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Parameter;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** Reads one load of a file: its short form, or its parts by name, as its {@link LoadForm} describes them. */
+/** Reads one load of a file: its short form, or its parameters by name, as its {@link LoadForm} describes them. */
 final class LoadValue {
     private LoadValue() {}
 
@@ -34,7 +34,7 @@ final class LoadValue {
     }
 
     private static List<Load> read(LoadForm form, Value place) {
-        StudyKeys.Mapping keys = StudyKeys.parts(form);
+        StudyKeys.Mapping keys = StudyKeys.parameters(form);
         Map<String, Value> fields = place.fields(keys.names());
         if (!place.isMapping()) {
             return List.of();
@@ -47,11 +47,11 @@ final class LoadValue {
             }
         }
         Map<String, Object> given = new LinkedHashMap<>();
-        for (Part part : form.parts()) {
-            Value field = fields.get(part.name());
+        for (Parameter parameter : form.parameters()) {
+            Value field = fields.get(parameter.name());
             if (field != null) {
-                Optional<Object> read = read(part, field);
-                read.ifPresent(value -> given.put(part.name(), value));
+                Optional<Object> read = read(parameter, field);
+                read.ifPresent(value -> given.put(parameter.name(), value));
                 isWhole &= read.isPresent();
             }
         }
@@ -66,10 +66,10 @@ final class LoadValue {
         }
     }
 
-    private static Optional<Object> read(Part part, Value field) {
-        return part.kind() == Kind.RANGE && field.isMapping()
+    private static Optional<Object> read(Parameter parameter, Value field) {
+        return parameter.kind() == Kind.RANGE && field.isMapping()
                 ? range(field)
-                : field.read(part.kind().expected(), part.kind()::read);
+                : field.read(parameter.kind().expected(), parameter.kind()::read);
     }
 
     /** From, to and step by name. */

@@ -257,9 +257,9 @@ public record Paper(
                 .toList();
     }
 
-    /** What the paper's metric is in the workbench's own, in one cell: itself where it is one of them. */
-    public Measured measured(Cell cell, Function<Cell, Measured> measurements) {
-        return Expression.figure(inOwnMetrics(cell), measurements);
+    /** What the paper's metric is in the workbench's own, as a query asks for it: itself where it is one of them. */
+    public Measured measured(FigureQuery query, Function<FigureQuery, Measured> measurements) {
+        return Expression.figure(inOwnMetrics(query), measurements);
     }
 
     /** A statement that asks for the workbench's own metrics in place of the paper's. */
@@ -267,25 +267,25 @@ public record Paper(
         return Expression.rewritten(statement, this::inOwnMetrics);
     }
 
-    private Expression.Figure inOwnMetrics(Cell cell) {
-        String meaning = metrics.get(cell.metric());
+    private Expression.Figure inOwnMetrics(FigureQuery query) {
+        String meaning = metrics.get(query.metric());
         if (meaning == null) {
-            return new Expression.Of(cell);
+            return new Expression.Of(query);
         }
         Map<String, String> pair = new LinkedHashMap<>();
-        String[] technologies = cell.condition("technology").split("/", 2);
+        String[] technologies = query.condition("technology").split("/", 2);
         if (technologies.length == 2) {
             pair.put("first", technologies[0]);
             pair.put("second", technologies[1]);
         }
         return Expression.rewritten(
-                Expression.bound(ExpressionParser.figure(cell.metric(), meaning), pair),
-                inner -> inOwnMetrics(inner.within(cell)));
+                Expression.bound(ExpressionParser.figure(query.metric(), meaning), pair),
+                inner -> inOwnMetrics(inner.within(query)));
     }
 
     /** What a criterion comes to for one technology, from whatever figures there are. */
-    public Measured measured(Criterion criterion, String technology, Function<Cell, Measured> measurements) {
-        Cell of = new Cell(criterion.name(), Map.of("technology", technology));
+    public Measured measured(Criterion criterion, String technology, Function<FigureQuery, Measured> measurements) {
+        FigureQuery of = new FigureQuery(criterion.name(), Map.of("technology", technology));
         return Expression.figure(
                 ExpressionParser.figure(criterion.name(), criterion.figure()),
                 inner -> measured(inner.within(of), measurements));
@@ -293,24 +293,24 @@ public record Paper(
 
     /** The same from the paper's own figures, in its own units. */
     public Measured published(Criterion criterion, String technology) {
-        Cell of = new Cell(criterion.name(), Map.of("technology", technology));
+        FigureQuery of = new FigureQuery(criterion.name(), Map.of("technology", technology));
         return Expression.figure(
                 ExpressionParser.figure(criterion.name(), criterion.figure()), inner -> published(inner.within(of)));
     }
 
-    /** The paper's own figure of a cell, in its unit. */
-    private Measured published(Cell cell) {
+    /** The paper's own figure that a query asks for, in its unit. */
+    private Measured published(FigureQuery query) {
         return figures.stream()
-                .filter(f -> f.metric().equals(cell.metric())
+                .filter(f -> f.metric().equals(query.metric())
                         && !f.isDrawn()
-                        && cell.condition("technology").equals(f.technology())
-                        && isOrAny(cell.condition("message"), f.message())
-                        && isOrAny(cell.condition("load"), f.load())
-                        && isOrAny(cell.condition("topology"), f.topology())
-                        && isOrAny(cell.condition("subject"), f.subject()))
+                        && query.condition("technology").equals(f.technology())
+                        && isOrAny(query.condition("message"), f.message())
+                        && isOrAny(query.condition("load"), f.load())
+                        && isOrAny(query.condition("topology"), f.topology())
+                        && isOrAny(query.condition("subject"), f.subject()))
                 .findFirst()
                 .map(f -> Measured.number(f.value()))
-                .orElse(Measured.missing("not published: " + cell));
+                .orElse(Measured.missing("not published: " + query));
     }
 
     private static boolean isOrAny(String wanted, String is) {

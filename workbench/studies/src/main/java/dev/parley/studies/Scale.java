@@ -7,6 +7,7 @@ import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -159,40 +160,12 @@ public enum Scale {
 
         /** The same on all of the machine. */
         public Scaled withoutLimits() {
-            return with(study.restarts(), Limits.NONE);
+            return new Scaled(study.with(Limits.NONE), loads);
         }
 
         /** The same with more or fewer restarts. */
         public Scaled withRestarts(int restarts) {
-            return with(restarts, study.limits());
-        }
-
-        private Scaled with(int restarts, Limits limits) {
-            Effort effort = study.effort();
-            return new Scaled(
-                    new Study(
-                            study.title(),
-                            study.technologies(),
-                            study.topologies(),
-                            study.work(),
-                            study.offerings(),
-                            new Effort(
-                                    effort.name(),
-                                    restarts,
-                                    effort.rehearsalLeast(),
-                                    effort.rehearsal(),
-                                    effort.warmUpLeast(),
-                                    effort.warmUpMost(),
-                                    effort.window(),
-                                    effort.openRequests()),
-                            restarts,
-                            study.limit(),
-                            study.callLimit(),
-                            study.seed(),
-                            limits,
-                            study.isAlone(),
-                            study.target()),
-                    loads);
+            return new Scaled(study.with(study.effort().with(restarts)), loads);
         }
     }
 
@@ -217,39 +190,27 @@ public enum Scale {
         Effort effort = published.effort();
         boolean dropsFirst = published.loads().stream().allMatch(load -> load instanceof Load.Rounds);
         boolean isCounted = published.loads().stream().allMatch(Load::isCounted);
-        Study study = new Study(
-                published.title(),
-                published.technologies(),
-                published.topologies(),
-                published.work(),
-                published.offerings().stream()
-                        .map(offering -> new Study.Offering(
-                                offering.messages(),
-                                offering.loads().stream()
-                                        .map(l -> loads.getOrDefault(l, l))
-                                        .distinct()
-                                        .toList()))
-                        .toList(),
-                new Effort(
-                        "own",
-                        restarts(published.restarts()),
-                        least(effort.rehearsalLeast(), rehearsalMost),
-                        least(effort.rehearsal(), rehearsalMost),
-                        least(effort.warmUpLeast(), warmUpLeastMost),
-                        // a load that drops its own first round is warmed up by it
-                        least(effort.warmUpMost(), dropsFirst ? warmUpLeastMost : warmUpMostMost),
-                        // loads that are over when their work is done have no window: about as long as they take, for
-                        // the estimate
-                        least(effort.window(), isCounted ? countedMost : windowMost),
-                        this == QUICK ? 0 : Math.max(effort.openRequests(), openRequestsLeast)),
+        List<Study.Offering> offerings = published.offerings().stream()
+                .map(offering -> new Study.Offering(
+                        offering.messages(),
+                        offering.loads().stream()
+                                .map(l -> loads.getOrDefault(l, l))
+                                .distinct()
+                                .toList()))
+                .toList();
+        Effort scaled = new Effort(
+                "own",
                 restarts(published.restarts()),
-                published.limit(),
-                published.callLimit(),
-                published.seed(),
-                published.limits(),
-                published.isAlone(),
-                published.target());
-        return new Scaled(study, loads);
+                least(effort.rehearsalLeast(), rehearsalMost),
+                least(effort.rehearsal(), rehearsalMost),
+                least(effort.warmUpLeast(), warmUpLeastMost),
+                // a load that drops its own first round is warmed up by it
+                least(effort.warmUpMost(), dropsFirst ? warmUpLeastMost : warmUpMostMost),
+                // loads that are over when their work is done have no window: about as long as they take, for the
+                // estimate
+                least(effort.window(), isCounted ? countedMost : windowMost),
+                this == QUICK ? 0 : Math.max(effort.openRequests(), openRequestsLeast));
+        return new Scaled(published.with(offerings).with(scaled), loads);
     }
 
     private int restarts(int published) {

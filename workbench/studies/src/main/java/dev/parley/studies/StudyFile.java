@@ -303,14 +303,14 @@ public final class StudyFile {
         }
         String expected = "a message such as text:1000, or a scenario such as list>edit or [list, edit]";
         for (Value item : value.items(expected)) {
-            List<MessageSpec> steps = new ArrayList<>();
-            for (Value step : item.items(expected)) {
-                step.read(expected, MessageSpec::parse)
-                        .filter(message -> isKnown(message, step, topologies, work))
-                        .ifPresent(message -> steps.addAll(message.steps()));
+            List<MessageSpec> scenario = new ArrayList<>();
+            for (Value single : item.items(expected)) {
+                single.read(expected, MessageSpec::parse)
+                        .filter(message -> isKnown(message, single, topologies, work))
+                        .ifPresent(message -> scenario.addAll(message.messages()));
             }
-            if (!steps.isEmpty()) {
-                addOnce(messages, MessageSpec.scenario(steps), item);
+            if (!scenario.isEmpty()) {
+                addOnce(messages, MessageSpec.scenario(scenario), item);
             }
         }
         return messages;
@@ -319,8 +319,8 @@ public final class StudyFile {
     private static boolean isKnown(MessageSpec message, Value place, List<Topology> topologies, Optional<Work> work) {
         try {
             for (Topology topology : topologies) {
-                for (MessageSpec step : message.steps()) {
-                    work.ifPresent(w -> w.exchange(step, topology, topology.entry(), 1));
+                for (MessageSpec single : message.messages()) {
+                    work.ifPresent(w -> w.exchange(single, topology, topology.entry(), 1));
                 }
             }
             return true;

@@ -1,8 +1,9 @@
 package dev.parley.studies;
 
+import dev.parley.model.Launcher;
 import dev.parley.model.Load;
 import dev.parley.model.LoadForm;
-import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Parameter;
 import dev.parley.model.Quantity;
 import dev.parley.model.Study;
 import dev.parley.model.Study.Effort;
@@ -69,7 +70,7 @@ final class StudyKeys {
 
     static final Mapping STUDY = mapping(
             key("study", map("type", "string"), "What a reader calls it; one line."),
-            needed("technologies", oneOrMore(NAME), "Names as ./parley technologies lists them, or all."),
+            needed("technologies", oneOrMore(NAME), "Names as " + Launcher.command("technologies") + " lists them, or all."),
             key("topologies", oneOrMore(defined("topology")), "Who calls whom. Default: line:5."),
             key("work", NAME, "What the services do. Default: messages."),
             needed("messages", defined("messages"), ""),
@@ -163,13 +164,13 @@ final class StudyKeys {
         }
     }
 
-    /** The parts of a form of load. */
-    static Mapping parts(LoadForm form) {
-        Mapping parts = mapping();
-        for (Part part : form.parts()) {
-            parts = parts.and(new Key(part.name(), form(part), part.isNeeded()));
+    /** The parameters of a form of load. */
+    static Mapping parameters(LoadForm form) {
+        Mapping parameters = mapping();
+        for (Parameter parameter : form.parameters()) {
+            parameters = parameters.and(new Key(parameter.name(), form(parameter), parameter.isNeeded()));
         }
-        return parts;
+        return parameters;
     }
 
     /** The JSON Schema of a study. */
@@ -180,7 +181,8 @@ final class StudyKeys {
                 "title",
                 "A study for Parley",
                 "description",
-                "Technologies side by side on topologies, messages and loads. Printed by ./parley validate --schema.");
+                "Technologies side by side on topologies, messages and loads. Printed by "
+                        + Launcher.command("validate", "--schema") + ".");
         schema.putAll(STUDY.schema());
         schema.put("$defs", definitions());
         return schema;
@@ -210,7 +212,7 @@ final class StudyKeys {
                 "messages",
                 described(
                         oneOf(message, list(oneOf(message, list(message)))),
-                        "What is sent: text:1000, types:100; several steps are a scenario."),
+                        "What is sent: text:1000, types:100; several messages are a scenario."),
                 "loads",
                 described(oneOrMore(defined("load")), "How requests are offered."));
     }
@@ -218,7 +220,7 @@ final class StudyKeys {
     private static Map<String, Object> load() {
         Map<String, Object> byName = new LinkedHashMap<>();
         for (LoadForm form : Load.forms()) {
-            byName.put(form.name(), described(parts(form).schema(), form.meaning()));
+            byName.put(form.name(), described(parameters(form).schema(), form.meaning()));
         }
         return oneOf(
                 text("^(" + String.join("|", byName.keySet()) + "):.+$"),
@@ -235,23 +237,23 @@ final class StudyKeys {
                         byName));
     }
 
-    private static Map<String, Object> form(Part part) {
-        Map<String, Object> form = switch (part.kind()) {
+    private static Map<String, Object> form(Parameter parameter) {
+        Map<String, Object> form = switch (parameter.kind()) {
             case COUNT -> WHOLE;
             case NUMBER -> defined("number");
             case TIME -> TIME;
-            case ARRIVALS, CLIENT -> map("enum", part.kind().choices());
+            case ARRIVALS, CLIENT -> map("enum", parameter.kind().choices());
             case COUNT_STEP -> oneOf(WHOLE, text("^[+x][0-9]+$"));
             case RATE_STEP -> oneOf(defined("number"), text("^[+x][0-9]+(\\.[0-9]+)?$"));
             case RANGE -> defined("range");
         };
-        if (part.isNeeded()) {
-            return described(form, sentence(part.meaning()));
+        if (parameter.isNeeded()) {
+            return described(form, sentence(parameter.meaning()));
         }
         Map<String, Object> described =
-                described(form, sentence(part.meaning()) + " Default: " + part.standard() + ".");
-        if (!part.kind().choices().isEmpty()) {
-            described.put("default", part.standard());
+                described(form, sentence(parameter.meaning()) + " Default: " + parameter.standard() + ".");
+        if (!parameter.kind().choices().isEmpty()) {
+            described.put("default", parameter.standard());
         }
         return described;
     }

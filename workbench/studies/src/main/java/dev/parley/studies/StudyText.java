@@ -74,8 +74,8 @@ public final class StudyText {
                 .ifPresent(target -> line(
                         text,
                         "target",
-                        target.parts().entrySet().stream()
-                                .map(part -> part.getKey() + ": " + part.getValue())
+                        target.byKey().entrySet().stream()
+                                .map(asked -> asked.getKey() + ": " + asked.getValue())
                                 .collect(Collectors.joining(", ", "{", "}"))));
         if (!study.limits().isNone()) {
             limits(text, study.limits());

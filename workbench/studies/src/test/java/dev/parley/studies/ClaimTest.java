@@ -34,7 +34,7 @@ class ClaimTest {
         return Measured.of(byRestart, restarts, false);
     }
 
-    private Measured find(Cell cell) {
+    private Measured find(FigureQuery cell) {
         return cell.metric().equals("latency")
                 ? latencies.getOrDefault(cell.condition("technology"), Measured.missing("not measured: " + cell))
                 : Measured.missing("no such metric: " + cell.metric());

@@ -63,7 +63,7 @@ class ClaimsCanBeDecidedTest {
         }
 
         /** The loads of this part that a figure of a claim may mean. */
-        List<Load> loads(Paper paper, Cell cell) {
+        List<Load> loads(Paper paper, FigureQuery cell) {
             boolean isHere = isOrAny(cell.condition("part"), part.name())
                     && part.technologies().contains(cell.condition("technology"))
                     && published.topologies().stream().anyMatch(t -> isOrAny(cell.condition("topology"), t.text()));
@@ -82,8 +82,8 @@ class ClaimsCanBeDecidedTest {
     }
 
     /** The workbench's own figures that a claim is decided by. */
-    private static Set<Cell> asked(Paper paper, Claim claim) {
-        Set<Cell> asked = new LinkedHashSet<>();
+    private static Set<FigureQuery> asked(Paper paper, Claim claim) {
+        Set<FigureQuery> asked = new LinkedHashSet<>();
         claim.judge(cell -> paper.measured(cell, inner -> {
             asked.add(inner);
             return Measured.number(1);
@@ -115,7 +115,7 @@ class ClaimsCanBeDecidedTest {
      */
     private static boolean isReached(Paper paper, Claim claim, Verdict verdict) {
         Random random = new Random(20261122);
-        List<Cell> cells = List.copyOf(asked(paper, claim));
+        List<FigureQuery> cells = List.copyOf(asked(paper, claim));
         List<Possible> possible = cells.stream().map(Possible::of).toList();
         // a place in the list for each cell: figures are looked up millions of times
         Expression.Statement statement = Expression.rewritten(
@@ -124,14 +124,14 @@ class ClaimsCanBeDecidedTest {
         double[] figures = possible.stream().mapToDouble(one -> one.nearest(0)).toArray();
         long reached = -1;
         for (int tries = 0; tries < MAX_TRIES; tries++) {
-            Cell one = cells.get(random.nextInt(cells.size()));
+            FigureQuery one = cells.get(random.nextInt(cells.size()));
             String shared = SHARED.get(random.nextInt(SHARED.size()));
             // a long step finds the way, a short one the goal of a claim that asks for alike
             double change = (random.nextBoolean() ? 1.5 : 0.15) * random.nextGaussian();
-            Map<Cell, Measured> changed = new IdentityHashMap<>();
+            Map<FigureQuery, Measured> changed = new IdentityHashMap<>();
             double[] next = figures.clone();
             for (int i = 0; i < next.length; i++) {
-                Cell cell = cells.get(i);
+                FigureQuery cell = cells.get(i);
                 if (cell == one || !shared.isEmpty() && value(cell, shared).equals(value(one, shared))) {
                     next[i] = possible.get(i).nearest(Math.log(figures[i]) + change);
                 }
@@ -153,13 +153,13 @@ class ClaimsCanBeDecidedTest {
         return false;
     }
 
-    private static String value(Cell cell, String shared) {
+    private static String value(FigureQuery cell, String shared) {
         return shared.equals("metric") ? cell.metric() : cell.condition(shared);
     }
 
     /** The figures that a cell can have. */
     private record Possible(double least, double most) {
-        static Possible of(Cell cell) {
+        static Possible of(FigureQuery cell) {
             Metric metric = Metric.ofKey(cell.metric());
             double least = switch (metric) {
                 // no process of a JVM, and none of a broker, holds less
@@ -197,7 +197,7 @@ class ClaimsCanBeDecidedTest {
         List<String> open = new ArrayList<>();
         for (Claim claim : paper.claims()) {
             Set<String> missing = new LinkedHashSet<>();
-            for (Cell cell : asked(paper, claim)) {
+            for (FigureQuery cell : asked(paper, claim)) {
                 List<String> places = new ArrayList<>();
                 for (Plan plan : plans) {
                     for (Load load : plan.loads(paper, cell)) {
@@ -221,7 +221,7 @@ class ClaimsCanBeDecidedTest {
     }
 
     /** What a cell asks for and its part does not have. */
-    private static void lacks(Plan plan, Cell cell, Load published, Set<String> missing) {
+    private static void lacks(Plan plan, FigureQuery cell, Load published, Set<String> missing) {
         Metric metric = Metric.ofKey(cell.metric());
         Study standard = plan.standard().study();
         Load load = plan.standard().loads().getOrDefault(published, published);
@@ -246,7 +246,7 @@ class ClaimsCanBeDecidedTest {
     }
 
     /** What a figure of a metric can be of; an empty text is the whole. */
-    private static Set<String> subjects(Metric metric, Plan plan, Cell cell, Load load) {
+    private static Set<String> subjects(Metric metric, Plan plan, FigureQuery cell, Load load) {
         Set<String> subjects = new LinkedHashSet<>();
         List<Topology> topologies = plan.published().topologies().stream()
                 .filter(t -> Plan.isOrAny(cell.condition("topology"), t.text()))
@@ -298,10 +298,10 @@ class ClaimsCanBeDecidedTest {
     @FieldSource("NAMES")
     void everyTechnologyOfAPartIsAskedForByAClaimOrAFigure(String name) {
         Paper paper = Paper.named(name);
-        List<Cell> asked = new ArrayList<>();
+        List<FigureQuery> asked = new ArrayList<>();
         paper.claims().forEach(claim -> asked.addAll(asked(paper, claim)));
         paper.figures()
-                .forEach(figure -> asked.add(new Cell(
+                .forEach(figure -> asked.add(new FigureQuery(
                         figure.metric(),
                         Map.of("technology", figure.technology(), "part", figure.part(), "load", figure.load()))));
         for (Plan plan : Plan.of(paper)) {

@@ -99,7 +99,7 @@ class PaperTest {
     void everyClaimAsksForSomethingThatIsPlanned(String name) {
         Paper paper = Paper.named(name);
         for (Claim claim : paper.claims()) {
-            List<Cell> asked = new ArrayList<>();
+            List<FigureQuery> asked = new ArrayList<>();
             claim.judge(cell -> paper.measured(cell, inner -> {
                 asked.add(inner);
                 return Measured.number(1);
@@ -114,7 +114,7 @@ class PaperTest {
     }
 
     /** A message may be left out where only one goes with the load. */
-    private static long matches(Paper paper, Cell cell) {
+    private static long matches(Paper paper, FigureQuery cell) {
         long found = 0;
         for (Part part : paper.parts()) {
             Study study = published(part);
@@ -197,7 +197,7 @@ class PaperTest {
         }
     }
 
-    private static Measured own(Paper paper, Cell cell, Map<String, String> exchanged) {
+    private static Measured own(Paper paper, FigureQuery cell, Map<String, String> exchanged) {
         String technology = cell.condition("technology");
         String wanted = exchanged.getOrDefault(technology, technology);
         return paper.figures().stream()
@@ -433,7 +433,7 @@ class PaperTest {
         Map<String, Double> runtimes = Map.of("rpcx", 20.0, "grpc", 80.0);
         Measured change = Paper.named("zhang")
                 .measured(
-                        new Cell("grid_runtime_change", Map.of("technology", "rpcx/grpc", "load", "grid:10x100")),
+                        new FigureQuery("grid_runtime_change", Map.of("technology", "rpcx/grpc", "load", "grid:10x100")),
                         cell -> {
                             assertThat(cell.metric()).isEqualTo("step_time");
                             assertThat(cell.condition("load")).isEqualTo("grid:10x100");

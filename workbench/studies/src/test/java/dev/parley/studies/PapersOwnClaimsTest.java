@@ -31,7 +31,7 @@ class PapersOwnClaimsTest {
         return Measured.ofRestarts(value, value, value, value, value);
     }
 
-    private static Measured printed(Paper paper, Cell cell) {
+    private static Measured printed(Paper paper, FigureQuery cell) {
         String topology = topology(paper, cell);
         return paper.figures().stream()
                 .filter(f -> f.metric().equals(cell.metric()) && !f.isDrawn())
@@ -53,7 +53,7 @@ class PapersOwnClaimsTest {
     private static final Map<Paper.Part, List<Topology>> TOPOLOGIES = new HashMap<>();
 
     /** The one that is asked for, or the only one that the part has. */
-    private static String topology(Paper paper, Cell cell) {
+    private static String topology(Paper paper, FigureQuery cell) {
         if (!cell.condition("topology").isEmpty()) {
             return cell.condition("topology");
         }
@@ -198,7 +198,7 @@ class PapersOwnClaimsTest {
     @Test
     void theSecondHopIsAskedForOnBothStandsAndInBothTopologies() {
         Claim claim = claim("iwanowski", "hop-second");
-        List<Cell> asked = new ArrayList<>();
+        List<FigureQuery> asked = new ArrayList<>();
         claim.judge(cell -> {
             asked.add(cell);
             return sure(1);
@@ -393,7 +393,7 @@ class PapersOwnClaimsTest {
      * Brokers answer so many a second, the others four but for one step in which REST answers six; so many within the
      * limit.
      */
-    private static Measured underLoad(Cell cell, double brokers, String lost, double inTime) {
+    private static Measured underLoad(FigureQuery cell, double brokers, String lost, double inTime) {
         boolean isBroker = List.of("rabbitmq", "kafka-tuned").contains(cell.condition("technology"));
         if (cell.metric().equals("step_throughput")) {
             return sure(inTime);

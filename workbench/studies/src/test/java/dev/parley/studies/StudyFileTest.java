@@ -12,7 +12,7 @@ import dev.parley.model.BadInput;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.LoadForm;
-import dev.parley.model.LoadForm.Part;
+import dev.parley.model.LoadForm.Parameter;
 import dev.parley.model.MessageSpec;
 import dev.parley.model.Quantity;
 import dev.parley.model.Study;
@@ -352,15 +352,15 @@ class StudyFileTest {
     }
 
     /** A study of one load, by name with those of its parts. */
-    private static String study(LoadForm form, Predicate<Part> parts) {
+    private static String study(LoadForm form, Predicate<Parameter> parts) {
         return "technologies: rest\nmessages: text:10\nloads:\n  - " + form.name() + ": "
-                + form.parts().stream()
+                + form.parameters().stream()
                         .filter(parts)
                         .map(part -> part.name() + ": " + sample(part))
                         .collect(Collectors.joining(", ", "{", "}\n"));
     }
 
-    private static String sample(Part part) {
+    private static String sample(Parameter part) {
         return switch (part.kind()) {
             case COUNT, NUMBER -> "5";
             case TIME -> "5s";
@@ -373,11 +373,11 @@ class StudyFileTest {
     @Test
     void everyLoadThatIsDescribedIsReadByNameAndTakenByTheSchemaUnlessAPartIsMissing() {
         for (LoadForm form : Load.forms()) {
-            for (String text : List.of(study(form, part -> true), study(form, Part::isNeeded))) {
+            for (String text : List.of(study(form, part -> true), study(form, Parameter::isNeeded))) {
                 assertThat(read(text).loads()).as(text).isNotEmpty();
                 assertThat(schema().validate(text, InputFormat.YAML)).as(text).isEmpty();
             }
-            for (Part missing : form.parts().stream().filter(Part::isNeeded).toList()) {
+            for (Parameter missing : form.parameters().stream().filter(Parameter::isNeeded).toList()) {
                 String text = study(form, part -> !part.equals(missing));
                 assertThatThrownBy(() -> read(text)).as(text).hasMessageContaining(missing.name() + " is missing");
                 assertThat(schema().validate(text, InputFormat.YAML)).as(text).isNotEmpty();

@@ -22,12 +22,12 @@ public interface Backend {
     Running start(Path folder, Consumer<String> told) throws InterruptedException;
 
     /**
-     * Where a relay can stand in front of a backend.
+     * The ports by which a relay can stand in front of a backend.
      *
      * @param listen where clients must find the relay; 0 for any port
      * @param target the port that it passes them on to
      */
-    record Relay(int listen, int target) {}
+    record RelayPorts(int listen, int target) {}
 
     /** A backend that is up. Closing ends all of its processes. */
     interface Running extends AutoCloseable {
@@ -47,8 +47,8 @@ public interface Backend {
         }
 
         /** How a relay that counts bytes can stand before it; empty if none can. */
-        default Optional<Relay> relay() {
-            return Optional.of(new Relay(0, port()));
+        default Optional<RelayPorts> relay() {
+            return Optional.of(new RelayPorts(0, port()));
         }
 
         @Override

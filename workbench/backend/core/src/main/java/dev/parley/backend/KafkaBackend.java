@@ -53,21 +53,21 @@ final class KafkaBackend implements Backend {
             String line = child.line(TO_START)
                     .orElseThrow(() -> new ProcessException("kafka was not ready within " + TO_START.toSeconds()
                             + " s; log: " + folder.resolve("kafka.log")));
-            return new Broker(child, ports[0], new Relay(ports[3], ports[2]), line.replace("ready ", ""));
+            return new Broker(child, ports[0], new RelayPorts(ports[3], ports[2]), line.replace("ready ", ""));
         } catch (RuntimeException | InterruptedException e) {
             child.close();
             throw e;
         }
     }
 
-    private record Broker(Child child, int port, Relay way, String version) implements Running {
+    private record Broker(Child child, int port, RelayPorts way, String version) implements Running {
         @Override
         public String host() {
             return "127.0.0.1";
         }
 
         @Override
-        public Optional<Relay> relay() {
+        public Optional<RelayPorts> relay() {
             return Optional.of(way);
         }
 
@@ -120,7 +120,7 @@ final class KafkaBackend implements Backend {
         }
 
         @Override
-        public Optional<Relay> relay() {
+        public Optional<RelayPorts> relay() {
             return Optional.empty();
         }
 

@@ -20,7 +20,7 @@ import java.util.regex.Pattern;
  */
 final class PrometheusBackend implements Backend {
     private static final String HOW = "install prometheus";
-    private static final Duration PROBE = Duration.ofSeconds(2);
+    private static final Duration TO_ANSWER = Duration.ofSeconds(2);
     private static final Pattern VERSION = Pattern.compile("\"version\":\"([^\"]+)\"");
 
     @Override
@@ -76,7 +76,7 @@ final class PrometheusBackend implements Backend {
     private static String get(HttpClient http, int port, String path) throws IOException, InterruptedException {
         HttpResponse<String> answer = http.send(
                 HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + path))
-                        .timeout(PROBE)
+                        .timeout(TO_ANSWER)
                         .build(),
                 HttpResponse.BodyHandlers.ofString());
         if (answer.statusCode() != 200) {

@@ -20,7 +20,7 @@ import java.util.stream.Stream;
  * @param name of the backend; its log is {@code name.log} in the folder
  */
 record Warden(String name, Child child, Path folder) {
-    private static final Duration BETWEEN_PROBES = Duration.ofMillis(100);
+    private static final Duration BETWEEN_TRIES = Duration.ofMillis(100);
 
     /** The signal by which a server is told to end. */
     enum End {
@@ -33,9 +33,9 @@ record Warden(String name, Child child, Path folder) {
 
     /** One attempt to use the server. */
     @FunctionalInterface
-    interface Probe {
+    interface RoundTrip {
         /** @throws Exception not ready yet; the message is shown if it never is */
-        void roundTrip() throws Exception;
+        void make() throws Exception;
     }
 
     /** @param folder the server's own, which exists */
@@ -60,8 +60,10 @@ record Warden(String name, Child child, Path folder) {
         }
     }
 
-    /** Returns when the probe has succeeded. If it does not, or the server ends by itself, all processes are ended. */
-    void await(Probe probe, Duration within) throws InterruptedException {
+    /**
+     * Returns when a round trip has succeeded. If none does, or the server ends by itself, all processes are ended.
+     */
+    void await(RoundTrip trip, Duration within) throws InterruptedException {
         long untilNs = System.nanoTime() + within.toNanos();
         String last = "";
         try {
@@ -70,13 +72,13 @@ record Warden(String name, Child child, Path folder) {
                     throw new ProcessException(child.howItEnded());
                 }
                 try {
-                    probe.roundTrip();
+                    trip.make();
                     return;
                 } catch (InterruptedException e) {
                     throw e;
                 } catch (Exception notYet) {
                     last = String.valueOf(notYet.getMessage());
-                    Thread.sleep(BETWEEN_PROBES);
+                    Thread.sleep(BETWEEN_TRIES);
                 }
             }
             throw new ProcessException(

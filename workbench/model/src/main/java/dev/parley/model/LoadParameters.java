@@ -4,12 +4,12 @@ import dev.parley.model.Load.ClientUse;
 import java.time.Duration;
 import java.util.Locale;
 
-/** What the parts of a load may be, and how they are written. */
-final class LoadParts {
+/** What the parameters of a load may be, and how they are written. */
+final class LoadParameters {
     private static final int MAX_COUNT = 1_000_000;
     private static final int MAX_CLIENTS = 100_000;
 
-    private LoadParts() {}
+    private LoadParameters() {}
 
     static void count(String what, int value) {
         int most = what.equals("clients") ? MAX_CLIENTS : MAX_COUNT;

@@ -7,10 +7,11 @@ import java.util.TreeMap;
  * What a claim or a figure asks for: a metric under conditions, each left out where there is only one.
  *
  * @param metric one of the workbench's, or a name that {@link Paper#metrics} explains
- * @param conditions of {@code technology}, {@code topology}, {@code message}, {@code load}, {@code part}, {@code subject}
+ * @param conditions of {@code technology}, {@code topology}, {@code message}, {@code load}, {@code part}, {@code
+ *     subject}
  */
-public record Cell(String metric, Map<String, String> conditions) {
-    public Cell {
+public record FigureQuery(String metric, Map<String, String> conditions) {
+    public FigureQuery {
         conditions = Map.copyOf(conditions);
     }
 
@@ -19,10 +20,10 @@ public record Cell(String metric, Map<String, String> conditions) {
     }
 
     /** These conditions, and the other's where this has none. */
-    Cell within(Cell outer) {
+    FigureQuery within(FigureQuery outer) {
         Map<String, String> all = new TreeMap<>(outer.conditions());
         all.putAll(conditions);
-        return new Cell(metric, all);
+        return new FigureQuery(metric, all);
     }
 
     @Override

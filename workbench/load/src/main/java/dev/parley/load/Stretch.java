@@ -4,10 +4,11 @@ import java.util.Locale;
 import org.HdrHistogram.Histogram;
 
 /**
- * A stretch of a trial that is told on its own: the whole window of most loads, a step of a staircase, a burst, a round, a try of a search.
- * A request belongs to the part in which it fell due. Read and written by the engine's thread, but for its outcomes.
+ * A stretch of a trial that is told on its own: the whole window of most loads, a step of a staircase, a burst, a
+ * round, a try of a search. A request belongs to the stretch in which it fell due. Read and written by the engine's
+ * thread, but for its outcomes.
  */
-final class Part {
+final class Stretch {
     final String label;
     /** Clients, or arrivals a second, at its beginning and at its end. */
     final double from;
@@ -17,7 +18,7 @@ final class Part {
     final long lengthNs;
     /** For how long arrivals are laid out. */
     final long scheduleNs;
-    /** However its work goes, a part that is over when its work is done is cut after this. */
+    /** However its work goes, a stretch that is over when its work is done is cut after this. */
     long patienceNs;
 
     final Outcomes outcomes;
@@ -27,7 +28,7 @@ final class Part {
     boolean isCounted = true;
     boolean isCut;
 
-    Part(String label, double from, double to, long lengthNs, long scheduleNs, Outcomes outcomes) {
+    Stretch(String label, double from, double to, long lengthNs, long scheduleNs, Outcomes outcomes) {
         this.label = label;
         this.from = from;
         this.to = to;
@@ -36,16 +37,16 @@ final class Part {
         this.outcomes = outcomes;
     }
 
-    /** A part in which {@code amount} clients or arrivals a second are held for a while. */
-    static Part held(String label, double amount, long lengthNs, Outcomes outcomes) {
-        return new Part(label, amount, amount, lengthNs, lengthNs, outcomes);
+    /** A stretch in which {@code amount} clients or arrivals a second are held for a while. */
+    static Stretch held(String label, double amount, long lengthNs, Outcomes outcomes) {
+        return new Stretch(label, amount, amount, lengthNs, lengthNs, outcomes);
     }
 
-    /** A part that is over when its work is done. */
-    static Part counted(String label, double amount, long patienceNs, Outcomes outcomes) {
-        Part part = new Part(label, amount, amount, 0, 0, outcomes);
-        part.patienceNs = patienceNs;
-        return part;
+    /** A stretch that is over when its work is done. */
+    static Stretch counted(String label, double amount, long patienceNs, Outcomes outcomes) {
+        Stretch stretch = new Stretch(label, amount, amount, 0, 0, outcomes);
+        stretch.patienceNs = patienceNs;
+        return stretch;
     }
 
     boolean isUntilDone() {
