@@ -28,6 +28,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Flow;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -49,23 +50,27 @@ class MistakesTest {
     private static final Map<String, List<ThrowingCallable>> MISTAKES = Map.ofEntries(
             Map.entry(
                     "hello",
-                    List.of(
+                    of(
                             MistakesTest::addressIsMissing,
                             MistakesTest::nobodyListens,
                             MistakesTest::methodIsMisspelt)),
-            Map.entry("types", List.of(MistakesTest::nullIsSent, MistakesTest::arrayIsDeclared)),
-            Map.entry("schema", List.of(MistakesTest::numbersDiffer)),
-            Map.entry("errors", List.of(MistakesTest::exceptionIsNotMarked, MistakesTest::handlerThrows)),
-            Map.entry("timeouts", List.of(MistakesTest::noReplyComes, MistakesTest::timeIsTooLong)),
-            Map.entry("interceptors", List.of(MistakesTest::contextIsMissing, MistakesTest::metadataAreTooLarge)),
-            Map.entry("streams", List.of(MistakesTest::queueHasNoEnd, MistakesTest::streamIsNotAlone)),
-            Map.entry("instances", List.of(MistakesTest::noInstanceIsNamed, MistakesTest::noInstanceAnswers)),
-            Map.entry("tls", List.of(MistakesTest::fileIsMissing, MistakesTest::tokenIsMissing)),
-            Map.entry("testing", List.of(MistakesTest::serverHasSockets)),
-            Map.entry("operating", List.of(MistakesTest::portIsTaken, MistakesTest::serverHasTooMuchToDo)),
-            Map.entry("from-grpc", List.of(MistakesTest::packageIsWrong)),
-            Map.entry("from-feign", List.of(MistakesTest::interfaceIsNotMarked)),
-            Map.entry("from-dubbo", List.of(MistakesTest::noMethodIsMarked)));
+            Map.entry("types", of(MistakesTest::nullIsSent, MistakesTest::arrayIsDeclared)),
+            Map.entry("schema", of(MistakesTest::numbersDiffer)),
+            Map.entry("errors", of(MistakesTest::exceptionIsNotMarked, MistakesTest::handlerThrows)),
+            Map.entry("timeouts", of(MistakesTest::noReplyComes, MistakesTest::timeIsTooLong)),
+            Map.entry("interceptors", of(MistakesTest::contextIsMissing, MistakesTest::metadataAreTooLarge)),
+            Map.entry("streams", of(MistakesTest::queueHasNoEnd, MistakesTest::streamIsNotAlone)),
+            Map.entry("instances", of(MistakesTest::noInstanceIsNamed, MistakesTest::noInstanceAnswers)),
+            Map.entry("tls", of(MistakesTest::fileIsMissing, MistakesTest::tokenIsMissing)),
+            Map.entry("testing", of(MistakesTest::serverHasSockets)),
+            Map.entry("operating", of(MistakesTest::portIsTaken, MistakesTest::serverHasTooMuchToDo)),
+            Map.entry("from-grpc", of(MistakesTest::packageIsWrong)),
+            Map.entry("from-feign", of(MistakesTest::interfaceIsNotMarked)),
+            Map.entry("from-dubbo", of(MistakesTest::noMethodIsMarked)));
+
+    private static List<ThrowingCallable> of(ThrowingCallable... mistakes) {
+        return List.of(mistakes);
+    }
 
     @ParameterizedTest
     @FieldSource("dev.rpcx.examples.GuidePages#NAMES")
@@ -327,7 +332,7 @@ class MistakesTest {
             for (int i = 0; i < 10; i++) {
                 calls.add(greeter.later("World"));
             }
-            CompletableFuture.anyOf(calls.toArray(CompletableFuture[]::new))
+            CompletableFuture.anyOf(calls.toArray(CompletableFuture<?>[]::new))
                     .handle((reply, refusal) -> {
                         waiting.end.countDown();
                         if (refusal == null) {
@@ -336,7 +341,7 @@ class MistakesTest {
                         throw (RPCXException) RPCXException.cause(refusal);
                     })
                     .join();
-        } catch (java.util.concurrent.CompletionException e) {
+        } catch (CompletionException e) {
             throw (RPCXException) RPCXException.cause(e);
         }
     }
