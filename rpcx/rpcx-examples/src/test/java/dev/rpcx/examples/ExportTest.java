@@ -64,6 +64,7 @@ class ExportTest {
                 "context.OtherThreads$ClockClient",
                 "errors.WhatWentWrong$AccountsClient",
                 "streaming.Thermometers$StationClient",
+                "streaming.Countdown$RocketClient",
                 "types.Letters$PostClient",
                 "timeouts.Timeouts$ReportsClient",
                 "interceptors.Tenants$InvoicesClient",
