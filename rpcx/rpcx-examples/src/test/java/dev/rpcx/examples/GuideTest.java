@@ -19,10 +19,11 @@ import org.junit.jupiter.params.provider.FieldSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Tests that the guide shows what is compiled and built, that its pages have the same parts, and that there is something
- * where they point. Other tests hold its commands ({@link ExamplesTest}), its messages ({@link MistakesTest}), its log lines
- * ({@link LogLinesTest}) and its tasks of Gradle ({@link GradleTasksTest}). {@code MavenBuildTest} of the Maven plugin
- * builds a project with the XML of the first pages, and {@code ShopTest} of the sample runs the page on Spring Boot.
+ * Tests that the guide shows what is compiled and built, that its pages have the same parts, and that there is
+ * something where they point. Other tests hold its commands ({@link ExamplesTest}), its messages
+ * ({@link MistakesTest}), its log lines ({@link LogLinesTest}) and its tasks of Gradle ({@link GradleTasksTest}).
+ * {@code MavenBuildTest} of the Maven plugin builds a project with the XML of the first pages, and {@code ShopTest} of
+ * the sample runs the page on Spring Boot.
  */
 class GuideTest {
     private static final Path INDEX = Path.of("README.md");

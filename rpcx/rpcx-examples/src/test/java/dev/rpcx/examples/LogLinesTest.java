@@ -46,7 +46,8 @@ class LogLinesTest {
     private static final Pattern LOGGER = Pattern.compile("System\\.getLogger\\(|\\bRateLimitedLog\\b");
 
     private static final Pattern LOGGER_NAME = Pattern.compile("\"(dev\\.rpcx\\.\\w+)\"");
-    private static final Pattern LOGGER_OF_CLASS = Pattern.compile("System\\.getLogger\\((\\w+)\\.class\\.getName\\(\\)\\)");
+    private static final Pattern LOGGER_OF_CLASS =
+            Pattern.compile("System\\.getLogger\\((\\w+)\\.class\\.getName\\(\\)\\)");
 
     /** A part of a message that is filled in, as {@code MessageFormat} writes it. */
     private static final Pattern FILLED_IN = Pattern.compile("\\{\\d}");

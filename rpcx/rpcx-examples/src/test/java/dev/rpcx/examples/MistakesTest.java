@@ -38,8 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /**
- * Makes the mistakes of which the guide warns, and compares what a reader sees then with the page. A page shows the text
- * of an exception as a stack trace begins with it. Its types are in the package {@code com.acme}, and its ports are 9000.
+ * Makes the mistakes of which the guide warns, and compares what a reader sees then with the page. A page shows the
+ * text of an exception as a stack trace begins with it. Its types are in the package {@code com.acme}, and its ports
+ * are 9000.
  */
 @Timeout(120)
 class MistakesTest {

@@ -25,8 +25,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Tests the plugin in the builds of a project, which Maven runs in processes of its own. The project's POM has what the
- * guide shows: the BOM with a dependency, the annotation processor, and the plugin. RPCX, its BOM and the plugin lie in a
- * local repository as if they were installed. Everything else comes from the repository of the build that runs this
+ * guide shows: the BOM with a dependency, the annotation processor, and the plugin. RPCX, its BOM and the plugin lie in
+ * a local repository as if they were installed. Everything else comes from the repository of the build that runs this
  * test.
  */
 class MavenBuildTest {

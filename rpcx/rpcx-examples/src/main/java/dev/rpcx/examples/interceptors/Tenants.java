@@ -11,7 +11,7 @@ import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import org.jspecify.annotations.Nullable;
 
-/** Sends the name of a tenant with each call. The server refuses calls without it, and says where its answer is from. */
+/** Sends the name of a tenant with calls. The server refuses calls without it, and says where its answer is from. */
 public final class Tenants {
     @RPCXServer("invoices")
     static class Invoices {
