@@ -64,6 +64,16 @@ class ExportTest {
                 "context.OtherThreads$ClockClient",
                 "errors.WhatWentWrong$AccountsClient",
                 "streaming.Thermometers$StationClient",
+                "streaming.Countdown$RocketClient",
+                "types.Letters$PostClient",
+                "timeouts.Timeouts$ReportsClient",
+                "interceptors.Tenants$InvoicesClient",
+                "instances.TwoInstances$WhoAmI",
+                "tls.Vault$VaultClient",
+                "metrics.Observed$WeatherClient",
+                "operating.Stopping$KitchenClient",
+                "feign.Catalog$CatalogClient",
+                "dubbo.SharedInterface$GreetingService",
                 "plain.GreeterClient$Greeter")) {
             arguments.add("dev.rpcx.examples." + type);
         }

@@ -24,11 +24,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Tests the plugin in the builds of a project, which Maven runs in processes of its own. RPCX and the plugin lie in a
- * local repository as if they were installed. Everything else comes from the repository of the build that runs this
+ * Tests the plugin in the builds of a project, which Maven runs in processes of its own. The project's POM has what the
+ * guide shows: the BOM with a dependency, the annotation processor, and the plugin. RPCX, its BOM and the plugin lie in
+ * a local repository as if they were installed. Everything else comes from the repository of the build that runs this
  * test.
  */
 class MavenBuildTest {
+    private static final Path GUIDE = Path.of("..", "rpcx-examples", "guide");
+    private static final Pattern XML = Pattern.compile("^```xml\n(.*?)^```$", Pattern.DOTALL | Pattern.MULTILINE);
     private static final Pattern NETTY = Pattern.compile(".*/io/netty/([^/]+)/([^/]+)/\\1-\\2\\.jar");
 
     @TempDir
@@ -54,6 +57,7 @@ class MavenBuildTest {
         version = between(descriptor, "<version>", "</version>");
         linkOthers(Path.of(System.getProperty("maven.repository")));
         install("rpcx", "jar", Project.rpcx(), netty());
+        installBom();
         install("rpcx-maven-plugin", "maven-plugin", Path.of("target/classes"), """
                 <dependency><groupId>dev.rpcx</groupId><artifactId>rpcx</artifactId><version>%s</version></dependency>
                 """.formatted(version));
@@ -67,30 +71,62 @@ class MavenBuildTest {
                   <properties>
                     <project.build.sourceEncoding>UTF-8</project.build.sourceEncoding>
                     <maven.compiler.release>17</maven.compiler.release>
-                    <maven.compiler.proc>none</maven.compiler.proc>
+                    <rpcx.version>%3$s</rpcx.version>
                   </properties>
                   <repositories>%1$s</repositories>
                   <pluginRepositories>%2$s</pluginRepositories>
-                  <dependencies>
-                    <dependency>
-                      <groupId>dev.rpcx</groupId><artifactId>rpcx</artifactId><version>%3$s</version>
-                    </dependency>
-                  </dependencies>
+                  %4$s
                   <build>
+                    <pluginManagement>
+                      <plugins>
+                        <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.1</version></plugin>
+                        <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.14.1</version></plugin>
+                      </plugins>
+                    </pluginManagement>
                     <plugins>
-                      <plugin><artifactId>maven-resources-plugin</artifactId><version>3.3.1</version></plugin>
-                      <plugin><artifactId>maven-compiler-plugin</artifactId><version>3.14.1</version></plugin>
-                      <plugin>
-                        <groupId>dev.rpcx</groupId>
-                        <artifactId>rpcx-maven-plugin</artifactId>
-                        <version>%3$s</version>
-                        <executions><execution><goals><goal>check</goal></goals></execution></executions>
-                      </plugin>
+                      %5$s
+                      %6$s
                     </plugins>
                   </build>
                 </project>
                 """.formatted(
-                        near("repository"), near("pluginRepository"), version));
+                        near("repository"),
+                        near("pluginRepository"),
+                        version,
+                        guide("hello.md", 0),
+                        guide("hello.md", 1),
+                        guide("schema.md", 0)));
+    }
+
+    /** Returns a block of XML of a page of the guide. */
+    private static String guide(String page, int number) throws IOException {
+        return XML.matcher(Files.readString(GUIDE.resolve(page)))
+                .results()
+                .map(block -> block.group(1))
+                .toList()
+                .get(number);
+    }
+
+    /** Installs a BOM that has the version of RPCX and nothing else. */
+    private void installBom() throws IOException {
+        Path place = Files.createDirectories(
+                folder.resolve("local/dev/rpcx/rpcx-bom").resolve(version));
+        Files.writeString(place.resolve("rpcx-bom-" + version + ".pom"), """
+                <project xmlns="http://maven.apache.org/POM/4.0.0">
+                  <modelVersion>4.0.0</modelVersion>
+                  <groupId>dev.rpcx</groupId>
+                  <artifactId>rpcx-bom</artifactId>
+                  <version>%1$s</version>
+                  <packaging>pom</packaging>
+                  <dependencyManagement>
+                    <dependencies>
+                      <dependency>
+                        <groupId>dev.rpcx</groupId><artifactId>rpcx</artifactId><version>%1$s</version>
+                      </dependency>
+                    </dependencies>
+                  </dependencyManagement>
+                </project>
+                """.formatted(version));
     }
 
     private static String between(String text, String begin, String end) {

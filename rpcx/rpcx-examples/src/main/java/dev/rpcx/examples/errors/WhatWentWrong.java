@@ -1,6 +1,5 @@
 package dev.rpcx.examples.errors;
 
-import dev.rpcx.CallContext;
 import dev.rpcx.Client;
 import dev.rpcx.Method;
 import dev.rpcx.RPCXClient;
@@ -10,8 +9,6 @@ import dev.rpcx.RPCXServer;
 import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 import dev.rpcx.schema.Field;
-import java.time.Duration;
-import java.util.concurrent.CountDownLatch;
 
 /**
  * Shows that every failure has a code, and says whether the handler was executed, which one has to know before a retry.
@@ -39,8 +36,6 @@ public final class WhatWentWrong {
 
     @RPCXServer("accounts")
     static class Accounts {
-        private final CountDownLatch never = new CountDownLatch(1);
-
         @Method("withdraw")
         long withdraw(long cents) throws NotEnough {
             if (cents > 100_000) {
@@ -51,20 +46,12 @@ public final class WhatWentWrong {
             }
             return 1000 - cents;
         }
-
-        @Method("audit")
-        void audit() throws InterruptedException {
-            never.await(); // ends when the caller gives up, since this thread is then interrupted
-        }
     }
 
     @RPCXClient(remoteServerName = "accounts")
     interface AccountsClient {
         @Method("withdraw")
         long withdraw(long cents) throws NotEnough;
-
-        @Method("audit")
-        void audit();
     }
 
     /** A call that fails. */
@@ -82,10 +69,6 @@ public final class WhatWentWrong {
                 AccountsClient accounts = client.create(AccountsClient.class, "127.0.0.1", port);
                 printFailure(() -> accounts.withdraw(5000));
                 printFailure(() -> accounts.withdraw(500_000));
-                printFailure(() -> CallContext.within(Duration.ofMillis(100), () -> {
-                    accounts.audit();
-                    return "";
-                }));
             }
             AccountsClient gone = client.create(AccountsClient.class, "127.0.0.1", port);
             printFailure(() -> gone.withdraw(1));

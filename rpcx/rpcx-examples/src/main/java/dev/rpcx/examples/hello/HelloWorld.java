@@ -34,8 +34,7 @@ public final class HelloWorld {
     private HelloWorld() {}
 
     public static void main(String[] args) {
-        int port = args.length > 0 ? Integer.parseInt(args[0]) : 9000;
-        try (Server server = new Server(port, RegistryServer.registry(new Greetings())).start();
+        try (Server server = new Server(0, RegistryServer.registry(new Greetings())).start();
                 Client client = Client.standard()) {
             Greeter greeter = client.create(Greeter.class, "127.0.0.1", server.port());
             System.out.println(greeter.hello("World"));

@@ -1,2 +1,2 @@
-/** Shows calls that carry many items. Start at {@link dev.rpcx.examples.streaming.Thermometers}. */
+/** Shows calls that carry many items. Start at {@link dev.rpcx.examples.streaming.Countdown}. */
 package dev.rpcx.examples.streaming;

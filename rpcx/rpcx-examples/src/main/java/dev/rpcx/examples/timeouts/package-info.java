@@ -1,0 +1,2 @@
+/** Shows calls that end before their handlers do. Start at {@link dev.rpcx.examples.timeouts.Timeouts}. */
+package dev.rpcx.examples.timeouts;
