@@ -361,7 +361,7 @@ public enum Metric {
         BROKER(FigureRow.BROKER),
         DATABASES(FigureRow.DATABASES),
         /** The load generator as a process. */
-        GENERATOR("generator");
+        GENERATOR(FigureRow.GENERATOR);
 
         private final String key;
 
