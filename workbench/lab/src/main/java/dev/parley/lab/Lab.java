@@ -114,9 +114,11 @@ public final class Lab {
             List<Technology> had = brokers.start(described);
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
-            try (RunStore store =
-                    RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
-                store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
+            try (RunStore store = RunStore.create(
+                    out.resolve(STORE_FILE),
+                    here(study, command, had, brokers, databases),
+                    new StoredStudy(StudyText.digest(study), StudyText.of(study)),
+                    plan.trials())) {
                 return carryOut(plan, measured, store, brokers, databases, out, logs);
             }
         }

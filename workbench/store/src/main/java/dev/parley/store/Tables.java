@@ -57,8 +57,8 @@ final class Tables {
     };
 
     /**
-     * A trial planned and never ended has state PLANNED; figures of a void or cold trial stay out of the views named
-     * valid and window.
+     * A trial planned and never ended has state PLANNED; figures of a trial that is void, cold or of unknown warmth stay
+     * out of the views named valid and window.
      */
     private static final String[] CLEAN = {
         "DROP SCHEMA IF EXISTS clean CASCADE",
@@ -74,11 +74,18 @@ final class Tables {
         """
         CREATE VIEW clean.cold_trial AS
             SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
-                AND len(list_filter(void_reasons, reason -> NOT starts_with(reason, 'cold: '))) = 0""",
+                AND len(list_filter(void_reasons, reason -> starts_with(reason, 'cold: '))) > 0
+                AND len(list_filter(void_reasons,
+                    reason -> NOT starts_with(reason, 'cold: ') AND NOT starts_with(reason, 'unknown: '))) = 0""",
+        """
+        CREATE VIEW clean.unknown_trial AS
+            SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
+                AND len(list_filter(void_reasons, reason -> NOT starts_with(reason, 'unknown: '))) = 0""",
         """
         CREATE VIEW clean.void_trial AS
             SELECT * FROM clean.trial WHERE state = 'FINISHED' AND NOT valid
-                AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)""",
+                AND trial_id NOT IN (SELECT trial_id FROM clean.cold_trial)
+                AND trial_id NOT IN (SELECT trial_id FROM clean.unknown_trial)""",
         "CREATE VIEW clean.unfinished_trial AS SELECT * FROM clean.trial WHERE state <> 'FINISHED'",
         """
         CREATE VIEW clean.window_second AS
@@ -139,6 +146,13 @@ final class Tables {
             statement.execute("INSERT INTO raw.parley VALUES (" + VERSION + ")");
         }
         run(connection, CLEAN);
+    }
+
+    /** Puts all that stands in the log beside the file into the file. */
+    static boolean checkpoint(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            return statement.execute("CHECKPOINT");
+        }
     }
 
     static void buildViews(Connection connection) throws SQLException {
