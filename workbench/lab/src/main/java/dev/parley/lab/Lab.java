@@ -168,13 +168,10 @@ public final class Lab {
         if (!study.limits().hasHosts() && study.limits().proxy().isEmpty()) {
             return;
         }
-        Path logs;
-        try {
-            logs = Files.createTempDirectory("parley-describe");
-        } catch (IOException e) {
-            throw new LabException("no temporary folder can be made: " + e.getMessage(), e);
+        try (Children.Hold _ = Children.hold();
+                Folders.Temporary logs = Folders.temporary("parley-describe")) {
+            mustBeReachable(study, Description.of(study, installations, logs.path(), listener));
         }
-        mustBeReachable(study, Description.of(study, installations, logs, listener));
     }
 
     /**
