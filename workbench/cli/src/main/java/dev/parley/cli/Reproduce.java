@@ -201,7 +201,7 @@ final class Reproduce implements Callable<Integer> {
             return 0;
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
-        Files.writeString(folder.resolve(MARK), asked.mark());
+        Report.write(folder.resolve(MARK), asked.mark());
         Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
         Outcome outcome;
         // Ctrl-C waits until the sitting is written down
