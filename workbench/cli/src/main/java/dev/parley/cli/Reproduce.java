@@ -236,7 +236,8 @@ final class Reproduce implements Callable<Integer> {
     }
 
     private static void checkMarkdown(String option, Path file) {
-        if (!file.toString().endsWith(".md")) {
+        // The name without its ending is that of the folder beside it.
+        if (!file.toString().endsWith(".md") || file.endsWith(".md")) {
             throw new BadInput(option, file, "a name that ends in .md");
         }
     }
