@@ -87,7 +87,10 @@ public final class Analysis {
         return rows.libraries();
     }
 
-    /** Topologies, messages and loads of the plan, in its order of first mention by message, then load. */
+    /**
+     * Topologies, messages and loads of the plan: by topology, then the kind and the size of the message, closed loads
+     * before open ones, the smaller before the larger.
+     */
     public List<Situation> situations() {
         return cells.keySet().stream()
                 .map(Cell::situation)

@@ -5,6 +5,7 @@ import dev.parley.lab.Ceiling;
 import dev.parley.lab.Checkout;
 import dev.parley.lab.LabException;
 import dev.parley.model.Launcher;
+import dev.parley.process.Children;
 import dev.parley.probe.MachineMood;
 import dev.rpcx.probe.MachineFacts;
 import java.io.IOException;
@@ -127,7 +128,13 @@ final class Doctor implements Callable<Integer> {
     }
 
     private void ceiling() throws IOException, InterruptedException {
-        Path logs = Files.createTempDirectory("parley-doctor");
+        // Ctrl-C waits until the folder is gone.
+        try (Children.Hold _ = Children.hold()) {
+            ceilingIn(Files.createTempDirectory("parley-doctor"));
+        }
+    }
+
+    private void ceilingIn(Path logs) throws IOException, InterruptedException {
         try {
             double perSecond = Ceiling.here(Catalog.read(), logs).perSecond();
             tell("generator", "%.0f requests/s at most, against a server that does nothing", perSecond);

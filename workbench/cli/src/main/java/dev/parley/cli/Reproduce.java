@@ -202,7 +202,7 @@ final class Reproduce implements Callable<Integer> {
             return 0;
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
-        Files.writeString(folder.resolve(MARK), asked.mark());
+        Report.write(folder.resolve(MARK), asked.mark());
         Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
         CarriedOut done;
         // Ctrl-C waits until the sitting is written down
@@ -237,7 +237,8 @@ final class Reproduce implements Callable<Integer> {
     }
 
     private static void checkMarkdown(String option, Path file) {
-        if (!file.toString().endsWith(".md")) {
+        // The name without its ending is that of the folder beside it.
+        if (!file.toString().endsWith(".md") || file.endsWith(".md")) {
             throw new BadInput(option, file, "a name that ends in .md");
         }
     }

@@ -1,6 +1,7 @@
 package dev.parley.cli;
 
 import dev.parley.lab.Lab;
+import dev.parley.report.Report;
 import dev.parley.report.Sitting;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -10,6 +11,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -28,12 +30,17 @@ final class Sittings {
     static void begin(Path folder, Instant began, String commit, String command) throws IOException {
         List<String> lines = endedAt(folder, lastWritten(folder, began));
         lines.add(String.join("\t", began.truncatedTo(ChronoUnit.SECONDS).toString(), OPEN, commit, command));
-        Files.write(folder.resolve(FILE), lines);
+        write(folder, lines);
     }
 
     /** The one that was begun last ends now. */
     static void end(Path folder) throws IOException {
-        Files.write(folder.resolve(FILE), endedAt(folder, Instant.now()));
+        write(folder, endedAt(folder, Instant.now()));
+    }
+
+    private static void write(Path folder, List<String> lines) {
+        Report.write(
+                folder.resolve(FILE), lines.stream().map(line -> line + "\n").collect(Collectors.joining()));
     }
 
     static List<Sitting> read(Path folder) throws IOException {

@@ -119,6 +119,8 @@ class ReproduceTest {
                 .contains("--read: ", "(expected: a folder in which parley reproduce was begun)");
         assertThat(Typed.line("reproduce", "zhang", "--record", "page.html").err())
                 .contains("--record: page.html (expected: a name that ends in .md)");
+        assertThat(Typed.line("reproduce", "zhang", "--record", folder + "/.md").err())
+                .contains("--record: " + folder + "/.md (expected: a name that ends in .md)");
         assertThat(Typed.line("reproduce", "--pages", "page.html").err())
                 .contains("--pages: page.html (expected: a name that ends in .md)");
         assertThat(Typed.line("reproduce", "--pages", "page.md").err())

@@ -45,6 +45,16 @@ class SittingsTest {
         assertThat(Sittings.read(folder).getLast().ended()).isAfter(SECOND.plusSeconds(600));
     }
 
+    /** A second name of the file goes on to show what the file was: what replaces it is another file. */
+    @Test
+    void whoIsKilledWhileASittingIsWrittenDownLeavesTheSittingsBeforeIt() throws IOException {
+        Sittings.begin(folder, FIRST, "0123abc", "./parley reproduce zhang");
+        Path before = Files.createLink(folder.resolve("before"), folder.resolve("sittings.tsv"));
+        Sittings.begin(folder, SECOND, "4567def", "./parley reproduce --resume DIR");
+        assertThat(Files.readAllLines(before)).hasSize(1);
+        assertThat(Files.readAllLines(folder.resolve("sittings.tsv"))).hasSize(2);
+    }
+
     @Test
     void aSittingThatWroteNoFigureEndedAsItBegan() throws IOException {
         Sittings.begin(folder, FIRST, "0123abc", "./parley reproduce zhang");

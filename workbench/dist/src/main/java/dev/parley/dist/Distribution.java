@@ -8,6 +8,7 @@ import dev.parley.lab.LabException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -20,12 +21,17 @@ import java.util.Locale;
 public final class Distribution implements Packager {
     private static final String RUNTIME = "runtime";
 
+    /** The name of a folder that a distribution is made in begins so; the id of the process that makes it follows. */
+    private static final String MAKING = "making-";
+
     @Override
     public List<String> make(String version, Path out, boolean isImage) throws InterruptedException {
         BuildFacts facts = BuildFacts.here(version);
         try {
             Path folder = Files.createDirectories(out);
-            Path work = Files.createTempDirectory(folder, "making-");
+            removeAbandoned(folder);
+            Path work = Files.createTempDirectory(
+                    folder, MAKING + ProcessHandle.current().pid() + "-");
             try {
                 return made(facts, folder, work, isImage);
             } finally {
@@ -33,6 +39,19 @@ public final class Distribution implements Packager {
             }
         } catch (IOException | UncheckedIOException e) {
             throw new LabException("no distribution could be made in " + out + ": " + e, e);
+        }
+    }
+
+    /** Removes what processes that were killed have left: some hundred megabytes each. */
+    static void removeAbandoned(Path folder) throws IOException {
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(folder, MAKING + "*")) {
+            for (Path making : all) {
+                String pid = making.getFileName().toString().split("-", 3)[1];
+                if (pid.matches("[0-9]{1,18}")
+                        && ProcessHandle.of(Long.parseLong(pid)).isEmpty()) {
+                    delete(making);
+                }
+            }
         }
     }
 

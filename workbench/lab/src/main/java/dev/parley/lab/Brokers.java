@@ -12,14 +12,12 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 
 /**
  * The brokers that a run's technologies need, each started once and proved by a message's round trip. One thread. Closing ends them; their
@@ -141,14 +139,9 @@ final class Brokers implements AutoCloseable {
     }
 
     private void delete(Path below) {
-        if (!Files.exists(below)) {
-            return;
-        }
-        try (Stream<Path> files = Files.walk(below)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
-            }
-        } catch (IOException | UncheckedIOException e) {
+        try {
+            Folders.delete(below);
+        } catch (IOException e) {
             listener.note("data of a broker stay in " + below + ": " + e.getMessage());
         }
     }

@@ -13,17 +13,15 @@ import dev.parley.spi.CallException;
 import dev.parley.spi.Location;
 import dev.parley.spi.Work;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -63,15 +61,26 @@ final class Databases implements AutoCloseable {
             Path logs,
             LabListener listener)
             throws InterruptedException {
+        return start(work, topologies, new Backends(home)::named, external, logs, listener);
+    }
+
+    /** @param backends by name */
+    static Databases start(
+            Work work,
+            List<Topology> topologies,
+            Function<String, Backend> backends,
+            Map<String, Location.Socket> external,
+            Path logs,
+            LabListener listener)
+            throws InterruptedException {
         Databases databases = new Databases(work, logs.resolve("backends"), listener);
-        Backends backends = new Backends(home);
         try {
             for (String name : work.backends()) {
-                databases.add(backends.named(name), services(topologies), external.get(name));
+                databases.add(backends.apply(name), services(topologies), external.get(name));
             }
             return databases;
         } catch (RuntimeException | InterruptedException e) {
-            databases.end();
+            databases.close();
             throw e;
         }
     }
@@ -104,8 +113,11 @@ final class Databases implements AutoCloseable {
     }
 
     private Location started(Backend backend, String name) throws InterruptedException {
+        Path own = folder.resolve(name);
+        // A lab that was killed has left it, perhaps with data that were not prepared to their end.
+        delete(own);
         try {
-            Backend.Running up = backend.start(folder.resolve(name), listener::note);
+            Backend.Running up = backend.start(own, listener::note);
             running.put(name, up);
             return new Location.Socket(up.host(), up.port());
         } catch (BackendUnavailable | ProcessException e) {
@@ -193,16 +205,12 @@ final class Databases implements AutoCloseable {
         return new WindowProbe(servers);
     }
 
-    private void end() {
-        running.values().forEach(Backend.Running::close);
-    }
-
     @Override
     public void close() {
         boolean failed = !Children.isShuttingDown()
                 && running.values().stream()
                         .anyMatch(up -> up.processes().stream().noneMatch(ProcessHandle::isAlive));
-        end();
+        running.values().forEach(Backend.Running::close);
         running.keySet().forEach(name -> {
             Path own = folder.resolve(name);
             delete(failed ? own.resolve("data") : own);
@@ -213,14 +221,9 @@ final class Databases implements AutoCloseable {
     }
 
     private void delete(Path below) {
-        if (!Files.exists(below)) {
-            return;
-        }
-        try (Stream<Path> files = Files.walk(below)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.deleteIfExists(file);
-            }
-        } catch (IOException | java.io.UncheckedIOException e) {
+        try {
+            Folders.delete(below);
+        } catch (IOException e) {
             listener.note("data of a database stay in " + below + ": " + e.getMessage());
         }
     }

@@ -4,9 +4,6 @@ import dev.parley.model.LibraryRow;
 import dev.parley.model.Technology;
 import dev.parley.model.Topology;
 import dev.parley.process.Children;
-import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -14,7 +11,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
 
 /** What technologies ask of a system, from their own description and the files that a service of theirs runs from. Measures nothing. */
 public final class Inventory {
@@ -61,20 +57,19 @@ public final class Inventory {
         technologies.forEach(name -> byModule.computeIfAbsent(catalog.module(name), module -> new ArrayList<>())
                 .add(name));
         Map<String, Entry> entries = new HashMap<>();
-        Path logs = temporaryFolder();
-        try (Children.Hold _ = Children.hold()) {
+        try (Children.Hold _ = Children.hold();
+                Folders.Temporary logs = Folders.temporary("parley-technologies")) {
             // one after the other: a module's JVM takes a core for half a second
             for (List<String> names : byModule.values()) {
                 Installation installation = installation(names.getFirst());
                 try (Description description =
-                        new Description(names.getFirst(), installation, logs.resolve(names.getFirst() + ".log"))) {
+                        new Description(
+                                names.getFirst(), installation, logs.path().resolve(names.getFirst() + ".log"))) {
                     for (Technology technology : description.answers(names)) {
                         entries.put(technology.name(), entry(technology, installation));
                     }
                 }
             }
-        } finally {
-            delete(logs);
         }
         return technologies.stream()
                 .map(name -> java.util.Objects.requireNonNull(entries.get(name)))
@@ -95,24 +90,5 @@ public final class Inventory {
     private Installation installation(String technology) {
         Topology line = Topology.line(2);
         return installations.service(technology, line, line.nodes().getLast(), WORK);
-    }
-
-    private static Path temporaryFolder() {
-        try {
-            return Files.createTempDirectory("parley-technologies");
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
-    }
-
-    private static void delete(Path folder) {
-        try (Stream<Path> files = Files.list(folder)) {
-            for (Path file : files.toList()) {
-                Files.delete(file);
-            }
-            Files.delete(folder);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

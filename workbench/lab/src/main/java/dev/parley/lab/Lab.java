@@ -114,9 +114,11 @@ public final class Lab {
             List<Technology> had = brokers.start(described);
             Study measured = only(had, study);
             Plan plan = Plan.of(measured);
-            try (RunStore store =
-                    RunStore.create(out.resolve(STORE_FILE), here(study, command, had, brokers, databases))) {
-                store.appendPlan(new StoredStudy(StudyText.digest(study), StudyText.of(study)), plan.trials());
+            try (RunStore store = RunStore.create(
+                    out.resolve(STORE_FILE),
+                    here(study, command, had, brokers, databases),
+                    new StoredStudy(StudyText.digest(study), StudyText.of(study)),
+                    plan.trials())) {
                 return carryOut(plan, measured, store, brokers, databases, out, logs);
             }
         }
@@ -166,13 +168,10 @@ public final class Lab {
         if (!study.limits().hasHosts() && study.limits().proxy().isEmpty()) {
             return;
         }
-        Path logs;
-        try {
-            logs = Files.createTempDirectory("parley-describe");
-        } catch (IOException e) {
-            throw new LabException("no temporary folder can be made: " + e.getMessage(), e);
+        try (Children.Hold _ = Children.hold();
+                Folders.Temporary logs = Folders.temporary("parley-describe")) {
+            mustBeReachable(study, Description.of(study, installations, logs.path(), listener));
         }
-        mustBeReachable(study, Description.of(study, installations, logs, listener));
     }
 
     /**

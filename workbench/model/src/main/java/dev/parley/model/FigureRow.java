@@ -14,6 +14,9 @@ public record FigureRow(int trialId, Metric metric, String subject, double value
      */
     public static final String EMPTY = "empty";
 
+    /** The load generator as a process. */
+    public static final String GENERATOR = "generator";
+
     /** All services of a topology together. */
     public static final String SYSTEM = "system";
 

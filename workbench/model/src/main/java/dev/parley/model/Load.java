@@ -115,8 +115,9 @@ public sealed interface Load {
         /** How many clients each step has. */
         public List<Integer> steps() {
             List<Integer> steps = new ArrayList<>();
-            for (int clients = from; clients < to; clients = clients * times + step) {
-                steps.add(clients);
+            // A step may be so large that the next number is beyond an int.
+            for (long clients = from; clients < to; clients = clients * times + step) {
+                steps.add((int) clients);
             }
             steps.add(to);
             return List.copyOf(steps);
@@ -765,6 +766,14 @@ public sealed interface Load {
                                 given.client())
                         .pairs());
 
+        public Grid {
+            long pairs = (long) threads.values().size() * requests.values().size();
+            if (pairs > Study.MAX_TRIALS) {
+                throw new BadInput(
+                        "grid", threads + ":" + requests + " of " + pairs + " loads", "at most " + Study.MAX_TRIALS);
+            }
+        }
+
         public List<Load> pairs() {
             List<Load> pairs = new ArrayList<>();
             for (int thread : threads.values()) {
@@ -792,8 +801,9 @@ public sealed interface Load {
 
         public List<Integer> values() {
             List<Integer> values = new ArrayList<>();
-            for (int value = from; value < to; value += step) {
-                values.add(value);
+            // A step may be so large that the next value is beyond an int.
+            for (long value = from; value < to; value += step) {
+                values.add((int) value);
             }
             values.add(to);
             return List.copyOf(values);

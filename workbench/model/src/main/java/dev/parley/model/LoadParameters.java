@@ -1,6 +1,7 @@
 package dev.parley.model;
 
 import dev.parley.model.Load.ClientUse;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.Locale;
 
@@ -45,8 +46,11 @@ final class LoadParameters {
         return Duration.ofMillis(Math.max(1, Math.round(duration.toMillis() * factor)));
     }
 
+    /** Without an exponent, whose sign would be taken for the one between the ends of a range. */
     static String text(double value) {
-        return value == Math.rint(value) ? Long.toString((long) value) : Double.toString(value);
+        return value == Math.rint(value)
+                ? Long.toString((long) value)
+                : BigDecimal.valueOf(value).stripTrailingZeros().toPlainString();
     }
 
     static String text(Enum<?> value) {

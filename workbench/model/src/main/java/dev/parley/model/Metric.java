@@ -362,7 +362,7 @@ public enum Metric {
         BROKER(FigureRow.BROKER),
         DATABASES(FigureRow.DATABASES),
         /** The load generator as a process. */
-        GENERATOR("generator");
+        GENERATOR(FigureRow.GENERATOR);
 
         private final String key;
 

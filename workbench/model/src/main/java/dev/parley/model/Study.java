@@ -80,7 +80,7 @@ public record Study(
     private static final Duration MAX_CALL_LIMIT = Duration.ofMinutes(30);
 
     /** More trials than this are a mistake in a range rather than a study: at three seconds each they take a month. */
-    private static final long MAX_TRIALS = 1_000_000;
+    static final long MAX_TRIALS = 1_000_000;
 
     /**
      * How long each trial takes.
@@ -180,7 +180,8 @@ public record Study(
     }
 
     public Study {
-        if (title.isBlank() || title.lines().count() != 1) {
+        // A run keeps its study as YAML, which has no place for other control characters than a tab.
+        if (title.isBlank() || title.chars().anyMatch(c -> Character.isISOControl(c) && c != '\t')) {
             throw new BadInput("title", title, "one line");
         }
         technologies = each("technology", technologies);
@@ -203,6 +204,15 @@ public record Study(
         long trials = (long) technologies.size() * topologies.size() * pairs.size() * restarts;
         if (trials > MAX_TRIALS) {
             throw new BadInput("study", trials + " trials", "at most " + MAX_TRIALS);
+        }
+        for (Cell cell : cells) {
+            Duration window = effort.window(cell.load());
+            if (window.compareTo(MAX_TIME) > 0) {
+                throw new BadInput(
+                        "load",
+                        cell.load() + " with a window of " + window.toHours() + "h",
+                        "at most " + MAX_TIME.toHours() + "h");
+            }
         }
         for (Topology topology : topologies) {
             limits.check(topology);

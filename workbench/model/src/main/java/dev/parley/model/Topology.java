@@ -38,7 +38,14 @@ public record Topology(String text, List<Node> nodes, boolean restFront) {
 
     /** One service, and the neighbours it calls for each request. */
     public record Node(String name, List<String> calls, Calling calling) {
+        /** What figures are of that are of no service: those of a service so called would be taken for them. */
+        private static final List<String> TAKEN = List.of(FigureRow.EMPTY, FigureRow.GENERATOR, FigureRow.SYSTEM);
+
         public Node {
+            if (TAKEN.contains(name)) {
+                throw new BadInput(
+                        "service name", name, "none of " + String.join(", ", TAKEN) + ", which figures are of too");
+            }
             if (!name.matches("[a-z][a-z0-9-]{0,30}")) {
                 throw new BadInput("service name", name, "a lower-case letter, then letters, digits or hyphens");
             }

@@ -26,6 +26,7 @@ class LoadTest {
                 "open:0.5:even",
                 "staircase:10-200:+10:30s",
                 "ramp:10-1000:60s:even",
+                "ramp:0.0001-0.00025:60s:even",
                 "rates:200-2000:+200:10s:even",
                 "rates:0.5-6.75:x1.5:500ms:poisson",
                 "users:300:60s:10:even:shared",
@@ -223,6 +224,22 @@ class LoadTest {
                         new Load.Rounds(990, 900, 10, Duration.ofMinutes(10), ClientUse.SHARED));
         assertThat(Load.parseAll("closed:3")).containsExactly(new Load.Closed(3));
         assertThatThrownBy(() -> Load.parseAll("grid:10-990")).hasMessageContaining("grid:10-990+100");
+    }
+
+    @Test
+    void aStepBeyondAnIntIsTheLastOne() {
+        assertThat(((Load.Staircase) Load.parse("staircase:10-200:x2147483647:1s")).steps())
+                .containsExactly(10, 200);
+        assertThat(((Load.Staircase) Load.parse("staircase:10-200:+2147483647:1s")).steps())
+                .containsExactly(10, 200);
+        assertThat(new Load.Range(10, 100_000, Integer.MAX_VALUE).values()).containsExactly(10, 100_000);
+    }
+
+    @Test
+    void aGridOfMoreLoadsThanAStudyMayHaveIsRefusedBeforeTheyAreMade() {
+        assertThatThrownBy(() -> Load.parseAll("grid:1-100000+1:1-100000+1:10:600s:shared"))
+                .isInstanceOf(BadInput.class)
+                .hasMessage("grid: 1-100000+1:1-100000+1 of 10000000000 loads (expected: at most 1000000)");
     }
 
     @Test

@@ -60,6 +60,16 @@ class TopologyTest {
                 .hasMessageStartingWith("topology: line:0 (expected: ");
     }
 
+    /** Figures of a service that is called system, say, would be taken for those of all services together. */
+    @ParameterizedTest
+    @ValueSource(strings = {"empty", "generator", "system"})
+    void noServiceHasTheNameOfWhatFiguresAreOfToo(String name) {
+        assertThatThrownBy(() -> Topology.parse("graph:a>" + name))
+                .isInstanceOf(BadInput.class)
+                .hasMessage("service name: " + name
+                        + " (expected: none of empty, generator, system, which figures are of too)");
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

@@ -177,6 +177,11 @@ record Chart(
         return rows.stream().flatMap(row -> row.points().stream()).anyMatch(Point::isDrawn);
     }
 
+    /** The id of what a text names. One sign tells calls at once from calls one after the other. */
+    static String id(String text) {
+        return text.replace("&", " and ").replaceAll("[^A-Za-z0-9]+", "-");
+    }
+
     /** What stands in brackets at the end of the axis' title. */
     String unit() {
         return axis.substring(axis.lastIndexOf('(') + 1, axis.lastIndexOf(')'));

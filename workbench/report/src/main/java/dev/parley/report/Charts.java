@@ -134,7 +134,7 @@ final class Charts {
             }
         }
         return new Chart(
-                place + metric.key() + "-" + load.toString().replaceAll("[^a-z0-9]", "-"),
+                place + metric.key() + "-" + Chart.id(load.toString()),
                 Kind.INTERVALS,
                 metric.title(),
                 metric.axis(),
@@ -195,13 +195,14 @@ final class Charts {
         return new Chart(wire.key(), Kind.STACK, wire.title(), wire.axis(), "payload inside wire bytes", rows);
     }
 
-    /** Where a figure differs by message and load, the highest is shown. */
+    /** Where a figure differs by message and load, the highest of those that count is shown. */
     private Chart service(Metric metric) {
         List<Point> points = new ArrayList<>();
         for (String technology : technologies) {
             analysis.situations().stream()
                     .flatMap(situation -> find(technology, situation, metric).stream())
-                    .max(Comparator.comparingDouble(s -> s.estimate().value()))
+                    .max(Comparator.<Summary, Boolean>comparing(s -> s.counts())
+                            .thenComparingDouble(s -> s.estimate().value()))
                     .map(Charts::point)
                     .ifPresent(points::add);
         }

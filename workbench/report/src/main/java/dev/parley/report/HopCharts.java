@@ -151,7 +151,7 @@ final class HopCharts {
         List<Chart> charts = new ArrayList<>();
         for (String text : topologies()) {
             Topology topology = Topology.parse(text);
-            List<Node> nodes = topology.nodes();
+            List<Node> nodes = chain(topology);
             if (topology.gathers() || nodes.size() < 3) {
                 continue;
             }
@@ -162,6 +162,15 @@ final class HopCharts {
             }
         }
         return charts;
+    }
+
+    /** The services that a call goes through where each calls one at most, in the order of the calls. */
+    private static List<Node> chain(Topology topology) {
+        List<Node> chain = new ArrayList<>(List.of(topology.entry()));
+        while (!chain.getLast().isLeaf()) {
+            chain.add(topology.node(chain.getLast().calls().getFirst()));
+        }
+        return chain;
     }
 
     private List<Chart> byDepth(Situation situation, List<Node> nodes, Metric whole, Metric part, String title) {
@@ -253,7 +262,7 @@ final class HopCharts {
     }
 
     private static String id(String text, Load load) {
-        return (text + "-" + load).replaceAll("[^a-z0-9]+", "-");
+        return Chart.id(text + "-" + load);
     }
 
     private List<String> topologies() {

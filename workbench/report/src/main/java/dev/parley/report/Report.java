@@ -81,7 +81,13 @@ public final class Report {
         return write(folder.resolve(HTML), RunPage.of(analysis, title).html());
     }
 
-    static Path write(Path file, String text) {
+    /**
+     * Writes a file whole or not at all, over what is there: whoever is killed meanwhile leaves what was there.
+     *
+     * @return the file
+     * @throws UncheckedIOException naming the file if it cannot be written
+     */
+    public static Path write(Path file, String text) {
         Path partial = file.resolveSibling(file.getFileName() + ".partial");
         try {
             Files.writeString(partial, text, StandardCharsets.UTF_8);

@@ -142,7 +142,7 @@ final class StepCharts {
         return points.isEmpty()
                 ? List.of()
                 : List.of(new Chart(
-                        id.replaceAll("[^A-Za-z0-9]+", "-"),
+                        Chart.id(id),
                         Kind.LINES,
                         heading,
                         axis,

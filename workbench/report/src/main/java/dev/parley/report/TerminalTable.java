@@ -35,6 +35,11 @@ final class TerminalTable {
     private static final Set<Metric> OF_ONE_RATE = Set.of(
             Metric.LATENCY_MEAN, Metric.LATENCY_MEDIAN, Metric.LATENCY_P99, Metric.THROUGHPUT, Metric.SUCCESS_SHARE);
 
+    /** Characters of a technology's name that are shown, and of the mark before it. */
+    private static final int NAME = 16;
+
+    private static final int MARK = 2;
+
     /** Behind a percentile of fewer requests than it wants. */
     private static final String FEW_SAMPLES = "*";
 
@@ -50,10 +55,7 @@ final class TerminalTable {
         for (Situation situation : analysis.situations()) {
             text.append(title(situation)).append('\n');
             append(text, situation, columns(situation), " ");
-            List<Metric> own = LoadFigures.of(analysis, situation);
-            if (!own.isEmpty()) {
-                append(text, situation, own, "  ");
-            }
+            fitting(LoadFigures.of(analysis, situation), "  ").forEach(own -> append(text, situation, own, "  "));
             for (Technology technology : analysis.run().technologies()) {
                 remarks(technology.name(), situation, notes).forEach(remark -> wrap(text, remark));
             }
@@ -89,6 +91,22 @@ final class TerminalTable {
                 .filter(s -> s.technology().equals(technology))
                 .filter(s -> new Situation(s.topology(), s.message(), s.load()).equals(situation))
                 .toList();
+    }
+
+    /** The same figures in as many tables as it takes for the heads of each to fit beside the longest name. */
+    private static List<List<Metric>> fitting(List<Metric> wanted, String gap) {
+        List<List<Metric>> tables = new ArrayList<>();
+        int width = WIDTH;
+        for (Metric metric : wanted) {
+            int own = gap.length() + head(metric).length();
+            if (width + own > WIDTH) {
+                tables.add(new ArrayList<>());
+                width = MARK + NAME;
+            }
+            tables.getLast().add(metric);
+            width += own;
+        }
+        return tables;
     }
 
     private void append(StringBuilder text, Situation situation, List<Metric> wanted, String gap) {
@@ -161,7 +179,7 @@ final class TerminalTable {
             }
             text.append(title(situation)).append('\n');
             int width = Math.min(
-                    16,
+                    NAME,
                     answers.stream()
                             .mapToInt(answer -> answer.technology().length())
                             .max()
@@ -192,7 +210,7 @@ final class TerminalTable {
         boolean isOpen = own.stream().anyMatch(s -> decidesVoid(s.metric()) && !s.counts())
                 || !uncounted(technology, situation).isEmpty();
         line.addFirst((isVoid ? "! " : isOpen ? "~ " : "  ")
-                + (technology.length() > 16 ? technology.substring(0, 15) + "…" : technology));
+                + (technology.length() > NAME ? technology.substring(0, NAME - 1) + "…" : technology));
         return line;
     }
 

@@ -2,12 +2,18 @@ package dev.parley.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.parley.analysis.Analysis;
+import dev.parley.model.Load;
+import dev.parley.model.Metric;
 import dev.parley.report.Chart.Kind;
 import dev.parley.report.Chart.Point;
 import dev.parley.report.Chart.Row;
+import dev.parley.store.RunStore;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.stream.DoubleStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class ChartTest {
     private static Chart chart(Kind kind, double... values) {
@@ -46,6 +52,22 @@ class ChartTest {
                 .isEqualTo("Share of its own response time (%)");
         assertThat(Chart.alike(List.of(chart(Kind.BARS, 1, 31))).getFirst().drawnAxis())
                 .isEqualTo("Time (ms)");
+    }
+
+    /** The memory after a load whose trials are void is the highest, and is not the technology's. */
+    @Test
+    void whatOneServiceTakesIsTheHighestOfWhatCounts(@TempDir Path folder) {
+        try (RunStore store = RunStore.open(SampleStore.voidUnder(new Load.Closed(16), folder))) {
+            Point rest = new Charts(Analysis.of(store))
+                    .sections().stream()
+                            .flatMap(section -> section.charts().stream())
+                            .filter(chart -> chart.id().equals(Metric.MEMORY_AFTER_LOAD.key()))
+                            .flatMap(chart -> chart.rows().getFirst().points().stream())
+                            .filter(point -> point.technology().equals("rest"))
+                            .findFirst()
+                            .orElseThrow();
+            assertThat(rest.flag()).isEqualTo("indicative: 3 restarts");
+        }
     }
 
     @Test

@@ -8,6 +8,8 @@ import dev.parley.report.Chart.Kind;
 import dev.parley.report.Chart.Part;
 import dev.parley.report.Chart.Point;
 import dev.parley.store.RunStore;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -40,6 +42,29 @@ class HopChartsTest {
             assertThat(point.tail()).extracting(p -> p[0]).containsExactly(1.0, 2.0, 3.0, 4.0);
             assertThat(point.tail()).extracting(p -> p[1]).isSorted();
         });
+    }
+
+    /** The order in which services are written is not that of the calls, and a service may be called by nobody. */
+    @Test
+    void theNumberOfHopsIsThatOfTheCalls() throws IOException {
+        assertThat(points(section("graph:a>b;d>e;b>c;c>d"), Kind.LINES)).hasSize(4).allSatisfy(point -> assertThat(
+                        point.tail())
+                .extracting(p -> p[0])
+                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0));
+        assertThat(points(section("graph:a>b;c>d", Files.createDirectory(folder.resolve("apart"))), Kind.LINES))
+                .isEmpty();
+    }
+
+    /** The page's script finds what it draws by the id of a chart. */
+    @Test
+    void callsAtOnceAndCallsOneAfterTheOtherAreDrawnApart() throws IOException {
+        List<String> inTurn = ids(section("graph:a>b,c", Files.createDirectory(folder.resolve("in-turn"))));
+        List<String> atOnce = ids(section("graph:a>b&c", Files.createDirectory(folder.resolve("at-once"))));
+        assertThat(inTurn).isNotEmpty().doesNotContainAnyElementsOf(atOnce);
+    }
+
+    private static List<String> ids(Charts.Section section) {
+        return section.charts().stream().map(Chart::id).toList();
     }
 
     @Test
@@ -77,6 +102,10 @@ class HopChartsTest {
     }
 
     private Charts.Section section(String topology) {
+        return section(topology, folder);
+    }
+
+    private static Charts.Section section(String topology, Path folder) {
         try (RunStore store = RunStore.open(SampleStore.of(topology, folder))) {
             return new HopCharts(Analysis.of(store)).section();
         }

@@ -49,6 +49,8 @@ final class SampleStore {
     /** The restart in which the machine swapped; 0 for none. */
     private int swapped;
 
+    private Optional<Load> voided = Optional.empty();
+
     private SampleStore(
             String topology,
             List<String> technologies,
@@ -202,6 +204,25 @@ final class SampleStore {
         return sample.write(folder.resolve("results.duckdb"));
     }
 
+    /** A staircase whose clients carry out a scenario of two messages. */
+    static Path scenario(Path folder) {
+        return new SampleStore(
+                        "line:2",
+                        List.of("rest", "grpc-tuned-for-throughput"),
+                        List.of("list>add:1000"),
+                        List.of(new Load.Staircase(10, 40, 10, Duration.ofSeconds(1))),
+                        3,
+                        false)
+                .write(folder.resolve("results.duckdb"));
+    }
+
+    /** Every trial of REST under one load is void. */
+    static Path voidUnder(Load load, Path folder) {
+        SampleStore sample = comparison(3);
+        sample.voided = Optional.of(load);
+        return sample.write(folder.resolve("results.duckdb"));
+    }
+
     /** Steps of rates, which give out for nobody. */
     static Path rates(Path folder) {
         return new SampleStore(
@@ -338,7 +359,8 @@ final class SampleStore {
     }
 
     private List<String> reasons(TrialSpec spec) {
-        if (spec.technology().equals("rest") && spec.restart() == swapped) {
+        boolean isVoided = voided.equals(Optional.of(spec.load())) || spec.restart() == swapped;
+        if (spec.technology().equals("rest") && isVoided) {
             return List.of("3 pages were swapped");
         }
         return troubled && spec.technology().equals("rabbitmq")
@@ -427,6 +449,10 @@ final class SampleStore {
                 }
                 figures.add(new FigureRow(id, Metric.THROUGHPUT_BEST, FigureRow.SYSTEM, 400));
                 figures.add(new FigureRow(id, Metric.CLIENTS_AT_BEST, FigureRow.SYSTEM, 40));
+                if (spec.message().steps().size() > 1) {
+                    figures.add(new FigureRow(id, Metric.SCENARIO_TIME, FigureRow.SYSTEM, 5.5));
+                    figures.add(new FigureRow(id, Metric.SCENARIO_TIME_P99, FigureRow.SYSTEM, 9.5));
+                }
                 if (spec.technology().equals("graphql")) {
                     figures.add(new FigureRow(id, Metric.CLIENTS_AT_LIMIT, FigureRow.SYSTEM, 30));
                 }

@@ -84,6 +84,22 @@ class StepChartsTest {
                 .containsSequence("All done in (s)", "rest 1.50", "graphql 1.50");
     }
 
+    /** Five columns and a long name are wider than a terminal: there are two tables then. */
+    @Test
+    void aStaircaseOfAScenarioHasATableThatFits() throws Exception {
+        String table = Report.of(SampleStore.scenario(Files.createDirectory(folder.resolve("scenario"))))
+                .table();
+        assertThat(table.lines()).allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(100));
+        assertThat(table.lines().map(line -> line.strip().replaceAll(" +", " ")))
+                .containsSequence(
+                        "Best throughput (1/s) Clients at the best Clients when it gave out",
+                        "rest 400 40.0 none",
+                        "grpc-tuned-for-… 400 40.0 none",
+                        "Mean scenario (ms) p99 scenario (ms)",
+                        "rest 5.50 9.50",
+                        "grpc-tuned-for-… 5.50 9.50");
+    }
+
     /** A mean over tries at 100, 800 and 283 requests a second is the latency at none of these rates. */
     @Test
     void noLatencyOfAllTriesStandsBesideTheRateThatASearchFound() {

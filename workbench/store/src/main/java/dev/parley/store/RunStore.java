@@ -9,8 +9,10 @@ import dev.parley.model.SecondRow;
 import dev.parley.model.TrialRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.store.StoreException.Code;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.SQLException;
@@ -53,8 +55,24 @@ public final class RunStore implements AutoCloseable {
         this.writer = writer;
     }
 
-    /** A new file with the run's description in it. Its folder must be there. */
+    /**
+     * A new file with the run's description in it. Its folder must be there. The file is there whole or not at all: a
+     * writer that is killed while it makes one leaves another name, which the next one takes.
+     */
     public static RunStore create(Path file, Run run) {
+        return create(file, rows -> rows.run(run));
+    }
+
+    /** The same of a run that can be resumed, with its study and the trials to come, in order. */
+    public static RunStore create(Path file, Run run, StoredStudy study, List<TrialSpec> specs) {
+        return create(file, rows -> {
+            rows.run(run);
+            rows.study(study);
+            rows.plan(specs);
+        });
+    }
+
+    private static RunStore create(Path file, Writing first) {
         if (Files.exists(file)) {
             throw new StoreException(
                     Code.ALREADY_THERE, file + ": already there (expected: the name of a file to be created)", null);
@@ -66,17 +84,28 @@ public final class RunStore implements AutoCloseable {
         if (!Files.isWritable(folder)) {
             throw new StoreException(Code.NOT_WRITABLE, file + ": its folder cannot be written", null);
         }
-        Connection connection = connect(file, false);
-        RunStore store = new RunStore(file, connection, new RowWriter(connection, 1));
+        Path making = file.resolveSibling(file.getFileName() + ".new");
         try {
+            Files.deleteIfExists(making);
+            Files.deleteIfExists(making.resolveSibling(making.getFileName() + ".wal"));
+            make(making, first);
+            Files.move(making, file, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            throw new StoreException(Code.NOT_WRITABLE, file + ": cannot be made: " + e.getMessage(), e);
+        }
+        Connection connection = connect(file, false);
+        return new RunStore(file, connection, new RowWriter(connection, 1));
+    }
+
+    /** Makes a file with its tables and its first rows, and closes it. */
+    private static void make(Path file, Writing first) {
+        Connection connection = connect(file, false);
+        try (RunStore store = new RunStore(file, connection, new RowWriter(connection, 1))) {
             store.write(rows -> {
                 Tables.create(connection);
-                rows.run(run);
+                first.run(rows);
             });
-            return store;
-        } catch (StoreException e) {
-            store.closeAfter(e);
-            throw e;
+            store.read(() -> Tables.checkpoint(connection));
         }
     }
 

@@ -149,6 +149,13 @@ final class Tables {
         run(connection, CLEAN);
     }
 
+    /** Puts all that stands in the log beside the file into the file. */
+    static boolean checkpoint(Connection connection) throws SQLException {
+        try (Statement statement = connection.createStatement()) {
+            return statement.execute("CHECKPOINT");
+        }
+    }
+
     static void buildViews(Connection connection) throws SQLException {
         run(connection, CLEAN);
     }

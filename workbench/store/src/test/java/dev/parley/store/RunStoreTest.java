@@ -23,6 +23,7 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.Arrays;
 import java.util.List;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -74,7 +75,7 @@ class RunStoreTest {
     void viewsHoldOnlyValidTrialsAndTheWindowAndCanBeBuiltAnew() throws SQLException {
         Path file = folder.resolve("results.duckdb");
         try (RunStore store = RunStore.create(file, SampleRun.run())) {
-            store.appendPlan(List.of(SampleRun.spec(0), SampleRun.spec(1), SampleRun.spec(2), SampleRun.spec(3)));
+            store.appendPlan(IntStream.range(0, 6).mapToObj(SampleRun::spec).toList());
             for (int id = 0; id < 2; id++) {
                 TrialRow end =
                         id == 0 ? SampleRun.ended(0, State.FINISHED) : SampleRun.ended(1, State.FINISHED, "void");
@@ -86,13 +87,18 @@ class RunStoreTest {
                     SampleRun.seconds(3),
                     SampleRun.histograms(3),
                     SampleRun.figures(3));
+            store.append(SampleRun.ended(4, State.FINISHED, "unknown: few requests"));
+            store.append(SampleRun.ended(5, State.FINISHED, "unknown: few requests", "cold: latency fell"));
             store.buildViews();
             store.buildViews();
         }
-        assertThat(ask(file, "SELECT count(*) FROM clean.trial")).isEqualTo(4);
+        assertThat(ask(file, "SELECT count(*) FROM clean.trial")).isEqualTo(6);
         assertThat(ask(file, "SELECT count(*) FROM clean.valid_trial")).isEqualTo(1);
         assertThat(ask(file, "SELECT count(*) FROM clean.void_trial")).isEqualTo(1);
-        assertThat(ask(file, "SELECT trial_id FROM clean.cold_trial")).isEqualTo(3);
+        assertThat(ask(file, "SELECT trial_id FROM clean.void_trial")).isEqualTo(1);
+        assertThat(ask(file, "SELECT count(*) FROM clean.cold_trial")).isEqualTo(2);
+        assertThat(ask(file, "SELECT min(trial_id) FROM clean.cold_trial")).isEqualTo(3);
+        assertThat(ask(file, "SELECT trial_id FROM clean.unknown_trial")).isEqualTo(4);
         assertThat(ask(file, "SELECT count(*) FROM clean.unfinished_trial")).isEqualTo(1);
         assertThat(ask(file, "SELECT sum(replied) FROM clean.window_second")).isEqualTo(201);
         assertThat(ask(file, "SELECT not_sent FROM clean.outcome")).isEqualTo(4);
@@ -147,6 +153,25 @@ class RunStoreTest {
         }
         assertThat(ask(file, "SELECT count(*) FROM raw.figure")).isEqualTo(2);
         assertThat(ask(file, "SELECT sum(value) FROM clean.figure")).isEqualTo(2);
+    }
+
+    /** A writer that is killed between the file and its first rows leaves no run that nobody can resume or begin. */
+    @Test
+    void aFileIsThereWithItsStudyAndItsPlanOrNotAtAll() throws IOException {
+        Path file = folder.resolve("results.duckdb");
+        Path making = Files.writeString(folder.resolve("results.duckdb.new"), "half of a file");
+        Files.writeString(folder.resolve("results.duckdb.new.wal"), "half of its log");
+        StoredStudy study = new StoredStudy("a digest", "study: it\n");
+        TrialSpec planned = SampleRun.spec(0);
+        try (RunStore store = RunStore.create(file, SampleRun.run(), study, List.of(planned))) {
+            store.append(SampleRun.ended(0, State.FINISHED));
+        }
+        assertThat(making).doesNotExist();
+        try (RunStore store = RunStore.open(file)) {
+            assertThat(store.study()).contains(study);
+            assertThat(store.plan()).containsExactly(planned);
+            assertThat(store.trials()).containsExactly(SampleRun.ended(0, State.FINISHED));
+        }
     }
 
     @Test

@@ -100,7 +100,8 @@ sealed interface Expression {
                 Measured left = figure(order.left(), measurements);
                 Measured right = figure(order.right(), measurements);
                 double band = order.orEqual() ? 1 + TIE_BAND : 1;
-                double least = order.isLess() ? 0 : 1 / band;
+                // A side of 0 is less than the other, so that 0 is no border of the ratio.
+                double least = order.isLess() ? Double.NEGATIVE_INFINITY : 1 / band;
                 double most = order.isLess() ? band : Double.POSITIVE_INFINITY;
                 yield add(findings, compared(order.text(), left, right, least, most));
             }

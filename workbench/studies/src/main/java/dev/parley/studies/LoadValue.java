@@ -39,13 +39,7 @@ final class LoadValue {
         if (!place.isMapping()) {
             return List.of();
         }
-        boolean isWhole = true;
-        for (String needed : keys.needed()) {
-            if (!fields.containsKey(needed)) {
-                place.wrong(needed + " is missing (expected: " + String.join(", ", keys.names()) + ")");
-                isWhole = false;
-            }
-        }
+        boolean isWhole = hasNeeded(keys, fields, place);
         Map<String, Object> given = new LinkedHashMap<>();
         for (Parameter parameter : form.parameters()) {
             Value field = fields.get(parameter.name());
@@ -66,6 +60,17 @@ final class LoadValue {
         }
     }
 
+    private static boolean hasNeeded(StudyKeys.Mapping keys, Map<String, Value> fields, Value place) {
+        boolean isWhole = true;
+        for (String needed : keys.needed()) {
+            if (!fields.containsKey(needed)) {
+                place.wrong(needed + " is missing (expected: " + String.join(", ", keys.names()) + ")");
+                isWhole = false;
+            }
+        }
+        return isWhole;
+    }
+
     private static Optional<Object> read(Parameter parameter, Value field) {
         return parameter.kind() == Kind.RANGE && field.isMapping()
                 ? range(field)
@@ -75,10 +80,11 @@ final class LoadValue {
     /** From, to and step by name. */
     private static Optional<Object> range(Value place) {
         Map<String, Value> fields = place.fields(StudyKeys.RANGE.names());
+        boolean isWhole = hasNeeded(StudyKeys.RANGE, fields, place);
         Map<String, Integer> ends = new LinkedHashMap<>();
         fields.forEach((name, field) -> field.read(Kind.COUNT.expected(), text -> (Integer) Kind.COUNT.read(text))
                 .ifPresent(value -> ends.put(name, value)));
-        if (ends.size() < fields.size()) {
+        if (!isWhole || ends.size() < fields.size()) {
             return Optional.empty();
         }
         int from = ends.getOrDefault("from", 1);

@@ -229,7 +229,7 @@ public record Paper(
                 text(file + ": paper", keys.get("paper")),
                 text(file + ": title", keys.get("title")),
                 text(file + ": authors", keys.get("authors")),
-                Integer.parseInt(text(file + ": year", keys.get("year"))),
+                year(file + ": year", keys.get("year")),
                 text(file + ": published", keys.get("published")),
                 String.valueOf(keys.getOrDefault("doi", "")),
                 parts,
@@ -378,6 +378,15 @@ public record Paper(
             throw new BadInput(place, "none", "a text");
         }
         return String.valueOf(value).strip();
+    }
+
+    private static int year(String place, @Nullable Object value) {
+        String year = text(place, value);
+        try {
+            return Integer.parseInt(year);
+        } catch (NumberFormatException e) {
+            throw new BadInput(place, year, "a whole number");
+        }
     }
 
     private static String resource(String name) {

@@ -261,7 +261,18 @@ class ClaimTest {
         assertThat(finding("latency[technology=under] < 1").why()).isEqualTo(none);
         assertThat(finding("1 < latency[technology=under]").why()).isEqualTo(none);
         assertThat(finding("1 < latency[technology=none]").why()).isEqualTo("a division by nothing");
-        assertThat(finding("latency[technology=none] < 1").why()).startsWith("ratio 0.00, 95 % from 0.00 to 0.00");
+        assertThat(finding("latency[technology=none] < 1").why()).isEqualTo("ratio 0.00, 95 % from 0.00 to 0.00");
+    }
+
+    @Test
+    void aFigureOfNothingIsLessThanAnyAboveIt() {
+        latencies.put("none", wide(0, 0, 0));
+        latencies.put("hardly", wide(0.1, 0, 0.2));
+        assertThat(judge("latency[technology=none] < 1").verdict()).isEqualTo(Verdict.HOLDS);
+        assertThat(judge("latency[technology=none] <= 1").verdict()).isEqualTo(Verdict.HOLDS);
+        assertThat(judge("latency[technology=hardly] < 1").verdict()).isEqualTo(Verdict.HOLDS);
+        assertThat(judge("latency[technology=none] > 1").verdict()).isEqualTo(Verdict.DOES_NOT_HOLD);
+        assertThat(judge("similar(latency[technology=none], 1, 2)").verdict()).isEqualTo(Verdict.DOES_NOT_HOLD);
     }
 
     @Test

@@ -493,4 +493,16 @@ class PaperTest {
         assertThatThrownBy(() -> Paper.named("zahng"))
                 .hasMessageStartingWith("NAME: zahng (did you mean zhang? expected: one of kazanavicius, ");
     }
+
+    @Test
+    void aYearThatIsNoNumberIsToldWithItsPlace(@TempDir Path folder) throws Exception {
+        Files.writeString(
+                folder.resolve("paper.yaml"),
+                "paper: mine\ntitle: T\nauthors: A\nyear: soon\npublished: here\n"
+                        + "parts:\n  - part: one\n    place: all\n    about: a test\n");
+        Files.writeString(folder.resolve("one.yaml"), "technologies: rest\nmessages: text:10\nloads: closed:1\n");
+        assertThatThrownBy(() -> Paper.read(folder))
+                .isInstanceOf(BadInput.class)
+                .hasMessage(folder + "/paper.yaml: year: soon (expected: a whole number)");
+    }
 }

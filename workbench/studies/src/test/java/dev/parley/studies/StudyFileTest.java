@@ -223,6 +223,8 @@ class StudyFileTest {
                 "loads: [{staircase: {from: 1, to: 2, step: 1.5, every: 1s}}] | loads[0].staircase.step: 1.5 (expected:"
                         + " so many more, such as 10,",
                 "loads: [{grid: {threads: {from: 9, to: 5}, requests: 5}}] | loads[0].grid.threads: range: 9-5 (",
+                "loads: [{grid: {threads: {to: 5}, requests: 5}}] | loads[0].grid.threads: from is missing (expected: from,"
+                        + " to, step)",
                 "loads: [{grid: {threads: {from: a}, requests: 5}}] | loads[0].grid.threads.from: a (expected: a whole",
                 "more: [{messages: text:10}] | more[0]: loads is missing",
                 "more: [{messages: text:10, loads: closed:1}] | more: message and load: ",
@@ -259,6 +261,9 @@ class StudyFileTest {
                 "target: {p50: 20ms, p99: 10ms} | target: p99: 10ms (expected: not under that of p50 20ms)",
                 "target: {p99: 2s}          | target: p99 2000ms (expected: at most the time within which a reply",
                 "target: {rate: 200}        | target: rate 200 (expected: an open load of that rate among the loads",
+                "loads: ['staircase:1-100000:+1:720h'] | loads: staircase:1-100000:+1:720h with a window of 72000000h"
+                        + " (expected: at most 720h)",
+                "study: \"a\\a\"              | (expected: one line)",
                 "study: [a, b]              | study: a list (expected: a title of one line)",
                 "loads: [closed:1           | (expected: YAML)"
             })
