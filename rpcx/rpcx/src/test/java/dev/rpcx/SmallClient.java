@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -35,8 +36,10 @@ public final class SmallClient {
         JvmProcess.answer(line -> {
             String[] words = line.split(" ");
             Calls calls = client.create(Calls.class, "127.0.0.1", Integer.parseInt(words[1]));
-            // the thread is made before the calls take the memory that there is
-            Thread filler = new Thread(new Filler());
+            // the thread runs before the calls take the memory that there is, since a start needs some
+            Filler filler = new Filler();
+            Thread thread = new Thread(filler);
+            thread.start();
             int wanted = Integer.parseInt(words[2]);
             List<CompletableFuture<String>> all = new ArrayList<>(wanted);
             while (all.size() < wanted) {
@@ -46,22 +49,39 @@ public final class SmallClient {
                     // the replies of the first calls already take all memory, and this program's own objects find none
                 }
             }
-            if (words[0].equals("fill")) {
-                filler.start();
-                end(filler);
-            }
+            filler.begin(words[0].equals("fill"));
+            end(thread);
             long until = System.nanoTime() + LONGEST_NANOS;
             return String.join(" ", all.stream().map(call -> end(call, until)).toArray(String[]::new));
         });
         client.close();
     }
 
-    /** Takes all memory for some seconds, and whatever is given back meanwhile. */
+    /** Takes all memory for some seconds, and whatever is given back meanwhile, when it is told to. */
     private static final class Filler implements Runnable {
         private final byte[][] all = new byte[MAX_ARRAYS][];
+        private final CountDownLatch told = new CountDownLatch(1);
+        private volatile boolean fills;
+
+        /** Lets the thread fill the memory, or end without having done so. */
+        void begin(boolean toFill) {
+            fills = toFill;
+            told.countDown();
+        }
 
         @Override
         public void run() {
+            try {
+                told.await();
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+            if (fills) {
+                fill();
+            }
+        }
+
+        private void fill() {
             long begin = System.nanoTime();
             for (int i = 0; i < all.length && System.nanoTime() - begin < FILL_NANOS; ) {
                 try {
@@ -84,15 +104,19 @@ public final class SmallClient {
     }
 
     private static String end(CompletableFuture<String> call, long untilNanos) {
-        try {
-            call.get(Math.max(0, untilNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
-            return "OK";
-        } catch (InterruptedException | TimeoutException e) {
-            return "NEVER";
-        } catch (ExecutionException e) {
-            return e.getCause() instanceof RPCXException known
-                    ? known.code().name()
-                    : e.getCause().toString();
+        while (true) {
+            try {
+                call.get(Math.max(0, untilNanos - System.nanoTime()), TimeUnit.NANOSECONDS);
+                return "OK";
+            } catch (InterruptedException | TimeoutException e) {
+                return "NEVER";
+            } catch (ExecutionException e) {
+                return e.getCause() instanceof RPCXException known
+                        ? known.code().name()
+                        : e.getCause().toString();
+            } catch (OutOfMemoryError full) {
+                // other calls still have the memory that waiting for this one takes; they give it back when they end
+            }
         }
     }
 }
