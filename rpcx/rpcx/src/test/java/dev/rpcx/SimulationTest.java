@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(3600)
 class SimulationTest {
     private static final int SEEDS =
-            Integer.parseInt(System.getProperty("rpcx.sim.seeds", String.valueOf(LongForm.of(2_000, 60_000))));
+            Integer.parseInt(System.getProperty("rpcx.sim.seeds", String.valueOf(LongForm.of(500, 60_000))));
     private static final long FIRST = Long.parseLong(System.getProperty("rpcx.sim.first", "1"));
 
     /** So many wrong seeds are enough to see what is wrong. */

@@ -53,7 +53,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 @Timeout(3600)
 class ChangedServicesTest {
-    private static final int SERVICES = Integer.getInteger("rpcx.changes.services", LongForm.of(120, 5_000));
+    private static final int SERVICES = Integer.getInteger("rpcx.changes.services", LongForm.of(60, 5_000));
     private static final int BATCH = 150;
     private static final int VERSIONS = 3;
     private static final int VALUES = 60;
