@@ -267,7 +267,9 @@ class JsonMappingTest {
                             .setField(entry.findFieldByNumber(2), value)
                             .build());
         }
-        assertThat(ours(message.build().toByteArray())).containsOnlyOnce("\"met\"").contains("\"met\":2");
+        assertThat(ours(message.build().toByteArray()))
+                .containsOnlyOnce("\"met\"")
+                .contains("\"met\":2");
     }
 
     @Test

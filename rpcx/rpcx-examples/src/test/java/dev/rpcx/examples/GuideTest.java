@@ -71,9 +71,9 @@ class GuideTest {
         assertThat(PAGE_OF_INDEX.matcher(Files.readString(INDEX)).results().map(page -> page.group(1)))
                 .containsExactlyElementsOf(GuidePages.NAMES);
         try (Stream<Path> files = Files.list(GuidePages.FOLDER)) {
-            assertThat(files).containsExactlyInAnyOrderElementsOf(GuidePages.NAMES.stream()
-                    .map(GuidePages::file)
-                    .toList());
+            assertThat(files)
+                    .containsExactlyInAnyOrderElementsOf(
+                            GuidePages.NAMES.stream().map(GuidePages::file).toList());
         }
     }
 
@@ -91,15 +91,13 @@ class GuideTest {
     @MethodSource("pages")
     void everyLinkLeadsSomewhere(Path page) throws IOException {
         List<String> lost = new ArrayList<>();
-        for (MatchResult link :
-                LINK.matcher(Files.readString(page)).results().toList()) {
+        for (MatchResult link : LINK.matcher(Files.readString(page)).results().toList()) {
             String to = link.group(1);
             int hash = to.indexOf('#');
             String path = hash < 0 ? to : to.substring(0, hash);
             Path file = path.isEmpty() ? page : page.resolveSibling(path);
             if (!to.startsWith("http")
-                    && (!Files.exists(file)
-                            || hash >= 0 && !anchors(file).contains(to.substring(hash + 1)))) {
+                    && (!Files.exists(file) || hash >= 0 && !anchors(file).contains(to.substring(hash + 1)))) {
                 lost.add(to);
             }
         }
@@ -154,12 +152,15 @@ class GuideTest {
             List<String> fences =
                     FENCE.matcher(page).results().map(fence -> fence.group(1)).toList();
             for (int i = 0; i < fences.size(); i += 2) {
-                assertThat(fences.get(i)).as(name).matches(each -> SOURCES.containsKey(each)
-                        || HELD_ELSEWHERE.contains(each));
+                assertThat(fences.get(i))
+                        .as(name)
+                        .matches(each -> SOURCES.containsKey(each) || HELD_ELSEWHERE.contains(each));
                 assertThat(fences.get(i + 1)).as(name).isEmpty();
             }
             String prose = page.replaceAll("(?ms)^```.*?^```$", "");
-            assertThat(prose.lines().filter(line -> line.startsWith("    "))).as(name).isEmpty();
+            assertThat(prose.lines().filter(line -> line.startsWith("    ")))
+                    .as(name)
+                    .isEmpty();
         }
     }
 }

@@ -51,9 +51,8 @@ class KotlinExampleTest {
         whole.addAll(List.of(command));
         Path errors = Files.createTempFile("kotlin", ".txt");
         try {
-            Process process = new ProcessBuilder(whole)
-                    .redirectError(errors.toFile())
-                    .start();
+            Process process =
+                    new ProcessBuilder(whole).redirectError(errors.toFile()).start();
             String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assertThat(process.waitFor()).as(Files.readString(errors)).isZero();
             return said.strip();

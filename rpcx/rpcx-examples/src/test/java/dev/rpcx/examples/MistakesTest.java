@@ -51,10 +51,7 @@ class MistakesTest {
     private static final Map<String, List<ThrowingCallable>> MISTAKES = Map.ofEntries(
             Map.entry(
                     "hello",
-                    of(
-                            MistakesTest::addressIsMissing,
-                            MistakesTest::nobodyListens,
-                            MistakesTest::methodIsMisspelt)),
+                    of(MistakesTest::addressIsMissing, MistakesTest::nobodyListens, MistakesTest::methodIsMisspelt)),
             Map.entry("types", of(MistakesTest::nullIsSent, MistakesTest::arrayIsDeclared)),
             Map.entry("schema", of(MistakesTest::numbersDiffer)),
             Map.entry("errors", of(MistakesTest::exceptionIsNotMarked, MistakesTest::handlerThrows)),
@@ -235,10 +232,7 @@ class MistakesTest {
 
     private static void noReplyComes() {
         call(
-                Client.builder()
-                        .inProcess()
-                        .faults(Faults.seeded(1).losing(1))
-                        .callTimeout(Duration.ofMillis(100)),
+                Client.builder().inProcess().faults(Faults.seeded(1).losing(1)).callTimeout(Duration.ofMillis(100)),
                 Server.builder(RegistryServer.registry(new Greetings())).inProcess());
     }
 

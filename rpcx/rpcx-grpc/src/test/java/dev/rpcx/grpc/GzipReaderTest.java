@@ -95,8 +95,10 @@ class GzipReaderTest {
     @Test
     void aMessageMayHaveSeveralMembers() throws IOException {
         byte[] plain = some();
-        byte[] twice = ByteBufUtil.getBytes(
-                Unpooled.buffer().writeBytes(gzip(plain)).writeBytes(gzip(new byte[0])).writeBytes(gzip(plain)));
+        byte[] twice = ByteBufUtil.getBytes(Unpooled.buffer()
+                .writeBytes(gzip(plain))
+                .writeBytes(gzip(new byte[0]))
+                .writeBytes(gzip(plain)));
         byte[] expected =
                 ByteBufUtil.getBytes(Unpooled.buffer().writeBytes(plain).writeBytes(plain));
         for (int pieceBytes : new int[] {1, 1_000, 1_000_000}) {

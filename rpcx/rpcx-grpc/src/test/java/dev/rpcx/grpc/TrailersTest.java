@@ -101,9 +101,7 @@ class TrailersTest {
         Metadata metadata = Metadata.EMPTY.with("one-bin", "AQI=").with("several-bin", "AQI,Aw==, BA");
         Http2Headers trailers = Trailers.ok(metadata, MAX);
         assertThat(trailers.getAll("one-bin")).map(CharSequence::toString).containsExactly("AQI");
-        assertThat(trailers.getAll("several-bin"))
-                .map(CharSequence::toString)
-                .containsExactly("AQI", "Aw", "BA");
+        assertThat(trailers.getAll("several-bin")).map(CharSequence::toString).containsExactly("AQI", "Aw", "BA");
     }
 
     @Test

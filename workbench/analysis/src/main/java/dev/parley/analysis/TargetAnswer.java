@@ -123,8 +123,9 @@ public record TargetAnswer(String technology, Situation situation, Kind kind, Li
         Kind kind = Kind.together(answers.stream().map(TargetAnswer::kind).toList());
         return answers.stream()
                 .filter(answer -> answer.kind() == kind)
-                .min(Comparator.comparingDouble(
-                        answer -> kind == Kind.MEETS ? answer.decisive().map(Finding::spare).orElse(0.0) : 0))
+                .min(Comparator.comparingDouble(answer -> kind == Kind.MEETS
+                        ? answer.decisive().map(Finding::spare).orElse(0.0)
+                        : 0))
                 .orElseThrow();
     }
 

@@ -100,8 +100,7 @@ class RunRowsTest {
         }
     }
 
-    private static final List<SecondRow> LEVEL =
-            List.of(new SecondRow(7, 0, 1_000, 0, 0, 0, 0, times(1_000)));
+    private static final List<SecondRow> LEVEL = List.of(new SecondRow(7, 0, 1_000, 0, 0, 0, 0, times(1_000)));
 
     private static final List<HistogramRow> HALVES = List.of(
             new HistogramRow(7, HistogramRow.Kind.FIRST_HALF, "client", times(500)),

@@ -260,10 +260,7 @@ class StoredRunsTest {
         Typed good = gate(met);
         assertThat(good.err()).isEmpty();
         assertThat(good.exitCode()).isZero();
-        assertThat(good.out().lines())
-                .hasSize(2)
-                .first()
-                .isEqualTo("target: 1000 requests/s, p99 at most 20 ms");
+        assertThat(good.out().lines()).hasSize(2).first().isEqualTo("target: 1000 requests/s, p99 at most 20 ms");
         assertThat(good.out().lines().toList().getLast())
                 .matches("rest {11}meets it   p99 1[01](\\.\\d)? ms of 20 ms, 4\\d % to spare; interval \\S+");
 
@@ -273,8 +270,7 @@ class StoredRunsTest {
         assertThat(bad.out()).contains("rest           does not   p99 1");
         assertThat(bad.err()).isEqualTo("parley: the target is not met: rest" + System.lineSeparator());
 
-        Path untold = stored(
-                "untold", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of("swap seen"));
+        Path untold = stored("untold", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of("swap seen"));
         Typed undecided = gate(untold);
         assertThat(undecided.exitCode()).isEqualTo(2);
         assertThat(undecided.out()).contains("rest           undecided  void: swap seen");

@@ -62,9 +62,8 @@ public final class Inventory {
             // one after the other: a module's JVM takes a core for half a second
             for (List<String> names : byModule.values()) {
                 Installation installation = installation(names.getFirst());
-                try (Description description =
-                        new Description(
-                                names.getFirst(), installation, logs.path().resolve(names.getFirst() + ".log"))) {
+                try (Description description = new Description(
+                        names.getFirst(), installation, logs.path().resolve(names.getFirst() + ".log"))) {
                     for (Technology technology : description.answers(names)) {
                         entries.put(technology.name(), entry(technology, installation));
                     }

@@ -142,7 +142,8 @@ public record Plan(List<Boot> boots) {
                     .toList();
             if (study.isAlone()) {
                 pairs.stream()
-                        .collect(Collectors.groupingBy(Study.MessageUnderLoad::message, LinkedHashMap::new, Collectors.toList()))
+                        .collect(Collectors.groupingBy(
+                                Study.MessageUnderLoad::message, LinkedHashMap::new, Collectors.toList()))
                         .values()
                         .forEach(own -> servings.add(new Serving(topology, own)));
             } else {

@@ -35,7 +35,8 @@ class DatabasesTest {
                 throw new BackendUnavailable(name + ": " + folder + " is there already (expected: nothing)");
             }
             try {
-                Files.writeString(Files.createDirectories(folder.resolve("data")).resolve("rows"), "one, two");
+                Files.writeString(
+                        Files.createDirectories(folder.resolve("data")).resolve("rows"), "one, two");
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }

@@ -85,7 +85,8 @@ final class Script {
         number++;
         return switch (load) {
             case Load.Closed c -> once(Stretch.held(label(c.clients(), "clients"), c.clients(), windowNs, fresh()));
-            case Load.Open o -> once(Stretch.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
+            case Load.Open o ->
+                once(Stretch.held(label(o.perSecond(), "per second"), o.perSecond(), windowNs, fresh()));
             case Load.Staircase s -> step(s.steps(), "clients", s.stepLength());
             case Load.Rates r -> step(r.steps(), "per second", r.stepLength());
             case Load.RateRamp r -> {
@@ -98,12 +99,15 @@ final class Script {
             }
             case Load.Users u -> {
                 // users who have come go through with their scenario after the last arrival
-                Stretch users = new Stretch("users", u.from(), u.to(), 0, u.length().toNanos(), fresh());
+                Stretch users =
+                        new Stretch("users", u.from(), u.to(), 0, u.length().toNanos(), fresh());
                 users.patienceNs = patienceNs;
                 yield once(users);
             }
             case Load.Burst b ->
-                number > b.iterations() ? null : Stretch.counted("iteration " + number, b.atOnce(), patienceNs, fresh());
+                number > b.iterations()
+                        ? null
+                        : Stretch.counted("iteration " + number, b.atOnce(), patienceNs, fresh());
             case Load.Rounds r -> {
                 if (number > r.rounds() || last != null && last.isCut) {
                     yield null;

@@ -116,7 +116,11 @@ final class ServiceTarget implements Target {
     }
 
     private ServiceTarget(
-            Neighbour neighbour, Supplier<Neighbour> more, boolean isOwn, List<Asked<?, ?>> requests, Entering entering) {
+            Neighbour neighbour,
+            Supplier<Neighbour> more,
+            boolean isOwn,
+            List<Asked<?, ?>> requests,
+            Entering entering) {
         this.entering = entering;
         this.neighbour = neighbour;
         this.more = more;

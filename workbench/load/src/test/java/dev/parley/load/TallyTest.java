@@ -258,7 +258,8 @@ class TallyTest {
         assertThat(part.ended()).isEqualTo(3);
         assertThat(part.isSettled()).isTrue();
         assertThat(part.isUntilDone()).isFalse();
-        assertThat(Stretch.counted("burst", 3, 5, new Outcomes(1)).isUntilDone()).isTrue();
+        assertThat(Stretch.counted("burst", 3, 5, new Outcomes(1)).isUntilDone())
+                .isTrue();
         assertThat(Stretch.counted("burst", 3, 5, new Outcomes(1)).patienceNs).isEqualTo(5);
         part.beganNs = 500_000_000;
         part.endedNs = 2_000_000_000;

@@ -21,9 +21,7 @@ public final class Launcher {
 
     /** Its name as a shell reads it; that of a checkout's launcher where none says how it was typed, as in tests. */
     public static String name() {
-        return name(
-                System.getProperty(PROPERTY, CHECKOUT),
-                System.getenv().getOrDefault("PATH", ""));
+        return name(System.getProperty(PROPERTY, CHECKOUT), System.getenv().getOrDefault("PATH", ""));
     }
 
     static String name(String typed, String path) {

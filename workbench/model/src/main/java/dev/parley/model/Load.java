@@ -262,14 +262,14 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return LoadParameters.text(from) + " to " + LoadParameters.text(to) + " requests/s over " + Quantity.text(length)
-                    + " (open load, " + LoadParameters.text(arrivals) + ")";
+            return LoadParameters.text(from) + " to " + LoadParameters.text(to) + " requests/s over "
+                    + Quantity.text(length) + " (open load, " + LoadParameters.text(arrivals) + ")";
         }
 
         @Override
         public String toString() {
-            return "ramp:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":" + Quantity.text(length) + ":"
-                    + LoadParameters.text(arrivals);
+            return "ramp:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":" + Quantity.text(length)
+                    + ":" + LoadParameters.text(arrivals);
         }
     }
 
@@ -458,7 +458,9 @@ public sealed interface Load {
 
         @Override
         public String title() {
-            return (from == to ? LoadParameters.text(from) : LoadParameters.text(from) + " to " + LoadParameters.text(to))
+            return (from == to
+                            ? LoadParameters.text(from)
+                            : LoadParameters.text(from) + " to " + LoadParameters.text(to))
                     + " new users/s for " + Quantity.text(length) + ", " + iterations + " times each (open load, "
                     + LoadParameters.text(arrivals) + LoadParameters.clients(use) + ")";
         }
@@ -678,9 +680,13 @@ public sealed interface Load {
                 List.of(
                         new Parameter("from", Kind.NUMBER, "lowest rate that is tried"),
                         new Parameter("to", Kind.NUMBER, "highest rate that is tried").orInShort("from"),
-                        new Parameter("percentile", Kind.NUMBER, "percentile that is held against the latency").or("99"),
+                        new Parameter("percentile", Kind.NUMBER, "percentile that is held against the latency")
+                                .or("99"),
                         new Parameter("latency", Kind.TIME, "what the percentile may come to"),
-                        new Parameter("try", Kind.TIME, "length of a try; a rate is too high when two tries in a row miss")
+                        new Parameter(
+                                        "try",
+                                        Kind.TIME,
+                                        "length of a try; a rate is too high when two tries in a row miss")
                                 .or("5s")),
                 List.of("highest:100-20000:p99:50ms:5s"),
                 Set.of(Trait.OPEN, Trait.COUNTED, Trait.SEARCH),
@@ -732,8 +738,8 @@ public sealed interface Load {
 
         @Override
         public String toString() {
-            return "highest:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":p" + LoadParameters.text(percentile)
-                    + ":" + Quantity.text(latency) + ":" + Quantity.text(tryLength);
+            return "highest:" + LoadParameters.text(from) + "-" + LoadParameters.text(to) + ":p"
+                    + LoadParameters.text(percentile) + ":" + Quantity.text(latency) + ":" + Quantity.text(tryLength);
         }
     }
 

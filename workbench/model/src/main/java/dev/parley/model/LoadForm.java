@@ -21,7 +21,8 @@ import java.util.stream.Collectors;
  * beside its data.
  */
 public final class LoadForm {
-    static final Parameter ARRIVALS = new Parameter("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
+    static final Parameter ARRIVALS =
+            new Parameter("arrivals", Kind.ARRIVALS, "how arrivals are spread over time").or("even");
     static final Parameter CLIENT = new Parameter("client", Kind.CLIENT, "whose client requests go over").or("shared");
 
     /**
@@ -255,7 +256,8 @@ public final class LoadForm {
             List<String> examples,
             Set<Trait> traits,
             Function<Given, Load> maker) {
-        return new LoadForm(shortForm, meaning, source, parameters, examples, traits, given -> List.of(maker.apply(given)));
+        return new LoadForm(
+                shortForm, meaning, source, parameters, examples, traits, given -> List.of(maker.apply(given)));
     }
 
     /** A form that stands for several loads. */
@@ -387,8 +389,8 @@ public final class LoadForm {
             throw new BadInput(
                     "load",
                     text,
-                    shortForm + " where " + parameter.name() + " is " + parameter.kind().expected() + ", for example "
-                            + examples.getFirst());
+                    shortForm + " where " + parameter.name() + " is "
+                            + parameter.kind().expected() + ", for example " + examples.getFirst());
         }
     }
 }

@@ -250,9 +250,13 @@ public enum Metric {
                     .optional()),
     STEP_TIME(metric(STEP, "Time of a step", "ms", LOWER, "how long one step, round or try of a load took")
             .optional()),
-    SCENARIO_TIME(
-            metric(CLIENT, "Mean scenario", "ms", LOWER, "mean time of a user's scenario, first request due to last reply")
-                    .resultOf(_ -> true)),
+    SCENARIO_TIME(metric(
+                    CLIENT,
+                    "Mean scenario",
+                    "ms",
+                    LOWER,
+                    "mean time of a user's scenario, first request due to last reply")
+            .resultOf(_ -> true)),
     SCENARIO_TIME_P99(metric(CLIENT, "p99 scenario", "ms", LOWER, "99th percentile of the time of a user's scenario")
             .resultOf(_ -> true)),
     USERS_AT_FIRST_FAILURE(metric(

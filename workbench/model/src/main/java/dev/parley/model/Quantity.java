@@ -44,11 +44,15 @@ public final class Quantity {
     public static String textOfBytes(long bytes) {
         return bytes % 1_000_000 == 0
                 ? bytes / 1_000_000 + "MB"
-                : bytes % 1024 == 0 ? bytes / 1024 + "KiB" : BigDecimal.valueOf(bytes / 1e3).toPlainString() + "kB";
+                : bytes % 1024 == 0
+                        ? bytes / 1024 + "KiB"
+                        : BigDecimal.valueOf(bytes / 1e3).toPlainString() + "kB";
     }
 
     public static String textOfBits(long bits) {
-        return bits % 1_000_000 == 0 ? bits / 1_000_000 + "Mbit/s" : BigDecimal.valueOf(bits / 1e3).toPlainString() + "kbit/s";
+        return bits % 1_000_000 == 0
+                ? bits / 1_000_000 + "Mbit/s"
+                : BigDecimal.valueOf(bits / 1e3).toPlainString() + "kbit/s";
     }
 
     private static long value(String text, Map<String, Long> units, String expected) {

@@ -154,8 +154,7 @@ public record Study(
 
         /** The same with more or fewer restarts. */
         public Effort with(int others) {
-            return new Effort(
-                    name, others, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, openRequests);
+            return new Effort(name, others, rehearsalLeast, rehearsal, warmUpLeast, warmUpMost, window, openRequests);
         }
 
         /** How long a load is measured. */
@@ -205,12 +204,12 @@ public record Study(
         if (trials > MAX_TRIALS) {
             throw new BadInput("study", trials + " trials", "at most " + MAX_TRIALS);
         }
-        for (Cell cell : cells) {
-            Duration window = effort.window(cell.load());
+        for (MessageUnderLoad pair : pairs) {
+            Duration window = effort.window(pair.load());
             if (window.compareTo(MAX_TIME) > 0) {
                 throw new BadInput(
                         "load",
-                        cell.load() + " with a window of " + window.toHours() + "h",
+                        pair.load() + " with a window of " + window.toHours() + "h",
                         "at most " + MAX_TIME.toHours() + "h");
             }
         }

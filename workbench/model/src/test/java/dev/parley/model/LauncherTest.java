@@ -24,8 +24,7 @@ class LauncherTest {
 
     @Test
     void aCommandCanBePastedIntoAShell() {
-        assertThat(Launcher.command("run", "--resume", "results/one"))
-                .isEqualTo("./parley run --resume results/one");
+        assertThat(Launcher.command("run", "--resume", "results/one")).isEqualTo("./parley run --resume results/one");
         assertThat(Launcher.command("report", "it's here")).isEqualTo("./parley report 'it'\\''s here'");
         assertThat(Launcher.name("my tools/parley", PATH)).isEqualTo("'my tools/parley'");
     }

@@ -141,14 +141,8 @@ final class StepCharts {
             String id, String heading, String axis, String note, String across, List<Point> points) {
         return points.isEmpty()
                 ? List.of()
-                : List.of(new Chart(
-                        Chart.id(id),
-                        Kind.LINES,
-                        heading,
-                        axis,
-                        across,
-                        note,
-                        List.of(new Row("", points))));
+                : List.of(
+                        new Chart(Chart.id(id), Kind.LINES, heading, axis, across, note, List.of(new Row("", points))));
     }
 
     private String flag(String technology, Situation situation) {

@@ -47,10 +47,10 @@ class HopChartsTest {
     /** The order in which services are written is not that of the calls, and a service may be called by nobody. */
     @Test
     void theNumberOfHopsIsThatOfTheCalls() throws IOException {
-        assertThat(points(section("graph:a>b;d>e;b>c;c>d"), Kind.LINES)).hasSize(4).allSatisfy(point -> assertThat(
-                        point.tail())
-                .extracting(p -> p[0])
-                .containsExactly(1.0, 2.0, 3.0, 4.0, 5.0));
+        assertThat(points(section("graph:a>b;d>e;b>c;c>d"), Kind.LINES))
+                .hasSize(4)
+                .allSatisfy(point ->
+                        assertThat(point.tail()).extracting(p -> p[0]).containsExactly(1.0, 2.0, 3.0, 4.0, 5.0));
         assertThat(points(section("graph:a>b;c>d", Files.createDirectory(folder.resolve("apart"))), Kind.LINES))
                 .isEmpty();
     }

@@ -449,7 +449,7 @@ final class SampleStore {
                 }
                 figures.add(new FigureRow(id, Metric.THROUGHPUT_BEST, FigureRow.SYSTEM, 400));
                 figures.add(new FigureRow(id, Metric.CLIENTS_AT_BEST, FigureRow.SYSTEM, 40));
-                if (spec.message().steps().size() > 1) {
+                if (spec.message().messages().size() > 1) {
                     figures.add(new FigureRow(id, Metric.SCENARIO_TIME, FigureRow.SYSTEM, 5.5));
                     figures.add(new FigureRow(id, Metric.SCENARIO_TIME_P99, FigureRow.SYSTEM, 9.5));
                 }

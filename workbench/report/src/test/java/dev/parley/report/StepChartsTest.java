@@ -117,7 +117,8 @@ class StepChartsTest {
                 .contains("<b>at least 800</b>", "<b>283</b>")
                 .contains("<a href=\"#steps\">Step by step</a>", "<section id=\"steps\">")
                 .contains(
-                        "<b>none: no step gave out</b>", "<th scope=\"col\">Highest rate within the latency (1/s)</th>");
+                        "<b>none: no step gave out</b>",
+                        "<th scope=\"col\">Highest rate within the latency (1/s)</th>");
     }
 
     @Test

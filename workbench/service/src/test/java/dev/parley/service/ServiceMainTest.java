@@ -35,10 +35,7 @@ class ServiceMainTest {
         List<String> command = new ArrayList<>();
         command.add(ProcessHandle.current().info().command().orElseThrow());
         command.addAll(jvmFlags);
-        command.addAll(List.of(
-                "-cp",
-                System.getProperty("java.class.path"),
-                ServiceMain.class.getName()));
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), ServiceMain.class.getName()));
         command.addAll(List.of(args));
         return new ProcessBuilder(command).start();
     }

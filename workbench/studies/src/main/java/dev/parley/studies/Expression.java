@@ -94,7 +94,8 @@ sealed interface Expression {
         };
     }
 
-    private static Said said(Statement statement, Function<FigureQuery, Measured> measurements, List<Finding> findings) {
+    private static Said said(
+            Statement statement, Function<FigureQuery, Measured> measurements, List<Finding> findings) {
         return switch (statement) {
             case Order order -> {
                 Measured left = figure(order.left(), measurements);
@@ -206,7 +207,8 @@ sealed interface Expression {
         return rewritten(statement, text -> text, queries);
     }
 
-    private static Statement rewritten(Statement statement, UnaryOperator<String> texts, Function<FigureQuery, Figure> queries) {
+    private static Statement rewritten(
+            Statement statement, UnaryOperator<String> texts, Function<FigureQuery, Figure> queries) {
         return switch (statement) {
             case Order o ->
                 new Order(
@@ -216,7 +218,8 @@ sealed interface Expression {
                         o.orEqual(),
                         texts.apply(o.text()));
             case Similar s ->
-                new Similar(rewritten(s.left(), queries), rewritten(s.right(), queries), s.factor(), texts.apply(s.text()));
+                new Similar(
+                        rewritten(s.left(), queries), rewritten(s.right(), queries), s.factor(), texts.apply(s.text()));
             case Not not -> new Not(rewritten(not.statement(), texts, queries));
             case Count count ->
                 new Count(
@@ -231,7 +234,8 @@ sealed interface Expression {
         return switch (figure) {
             case Number number -> number;
             case Of of -> queries.apply(of.query());
-            case Arithmetic a -> new Arithmetic(a.operator(), rewritten(a.left(), queries), rewritten(a.right(), queries));
+            case Arithmetic a ->
+                new Arithmetic(a.operator(), rewritten(a.left(), queries), rewritten(a.right(), queries));
             case Extreme extreme ->
                 new Extreme(
                         extreme.isLeast(),

@@ -26,7 +26,10 @@ public final class LoadHelp {
     }
 
     private static String parameter(Parameter parameter) {
-        return "`" + parameter.name() + "`" + (parameter.isNeeded() ? "" : " (`" + parameter.standard() + "`)") + ": " + parameter.meaning()
-                + (parameter.kind().choices().isEmpty() ? "" : " (" + parameter.kind().expected() + ")");
+        return "`" + parameter.name() + "`" + (parameter.isNeeded() ? "" : " (`" + parameter.standard() + "`)") + ": "
+                + parameter.meaning()
+                + (parameter.kind().choices().isEmpty()
+                        ? ""
+                        : " (" + parameter.kind().expected() + ")");
     }
 }

@@ -70,7 +70,10 @@ final class StudyKeys {
 
     static final Mapping STUDY = mapping(
             key("study", map("type", "string"), "What a reader calls it; one line."),
-            needed("technologies", oneOrMore(NAME), "Names as " + Launcher.command("technologies") + " lists them, or all."),
+            needed(
+                    "technologies",
+                    oneOrMore(NAME),
+                    "Names as " + Launcher.command("technologies") + " lists them, or all."),
             key("topologies", oneOrMore(defined("topology")), "Who calls whom. Default: line:5."),
             key("work", NAME, "What the services do. Default: messages."),
             needed("messages", defined("messages"), ""),

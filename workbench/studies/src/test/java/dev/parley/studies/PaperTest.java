@@ -433,7 +433,8 @@ class PaperTest {
         Map<String, Double> runtimes = Map.of("rpcx", 20.0, "grpc", 80.0);
         Measured change = Paper.named("zhang")
                 .measured(
-                        new FigureQuery("grid_runtime_change", Map.of("technology", "rpcx/grpc", "load", "grid:10x100")),
+                        new FigureQuery(
+                                "grid_runtime_change", Map.of("technology", "rpcx/grpc", "load", "grid:10x100")),
                         cell -> {
                             assertThat(cell.metric()).isEqualTo("step_time");
                             assertThat(cell.condition("load")).isEqualTo("grid:10x100");

@@ -382,7 +382,8 @@ class StudyFileTest {
                 assertThat(read(text).loads()).as(text).isNotEmpty();
                 assertThat(schema().validate(text, InputFormat.YAML)).as(text).isEmpty();
             }
-            for (Parameter missing : form.parameters().stream().filter(Parameter::isNeeded).toList()) {
+            for (Parameter missing :
+                    form.parameters().stream().filter(Parameter::isNeeded).toList()) {
                 String text = study(form, part -> !part.equals(missing));
                 assertThatThrownBy(() -> read(text)).as(text).hasMessageContaining(missing.name() + " is missing");
                 assertThat(schema().validate(text, InputFormat.YAML)).as(text).isNotEmpty();

@@ -51,7 +51,8 @@ public final class Timeouts {
     public static void main(String[] args) throws InterruptedException {
         Reports service = new Reports();
         try (Server server = new Server(0, RegistryServer.registry(service)).start();
-                Client client = Client.builder().callTimeout(Duration.ofSeconds(30)).build()) {
+                Client client =
+                        Client.builder().callTimeout(Duration.ofSeconds(30)).build()) {
             ReportsClient reports = client.create(ReportsClient.class, "127.0.0.1", server.port());
             try {
                 reports.yearly();

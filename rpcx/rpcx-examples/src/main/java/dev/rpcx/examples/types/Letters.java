@@ -14,7 +14,11 @@ import org.jspecify.annotations.Nullable;
 /** Sends a record that has a list, an optional text, a date that may be null, and one of two cases. */
 public final class Letters {
     record Letter(
-            String text, List<String> readers, Optional<String> subject, @Nullable LocalDate due, Way way) {}
+            String text,
+            List<String> readers,
+            Optional<String> subject,
+            @Nullable LocalDate due,
+            Way way) {}
 
     sealed interface Way {}
 
