@@ -113,6 +113,8 @@ class KotlinTest {
                 CompiledElsewhere.path(CompiledElsewhere.RPCX, CompiledElsewhere.libraries("kotlin-stdlib-"));
         Said said = CompiledElsewhere.run(List.of(
                 CompiledElsewhere.program("java"),
+                "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-cp",
                 compiler,
                 "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler",

@@ -123,6 +123,8 @@ class LombokTest {
                 : CompiledElsewhere.path(CompiledElsewhere.RPCX, LOMBOK);
         List<String> command = new ArrayList<>(List.of(
                 CompiledElsewhere.program("javac"),
+                "-J-XX:TieredStopAtLevel=1",
+                "-J-XX:+UseSerialGC",
                 "-proc:full",
                 "-processorpath",
                 processors,
