@@ -7,11 +7,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /**
  * The page in a real Chromium without a window: charts drawn, nothing on the console, nothing wider than the screen,
@@ -36,18 +38,40 @@ class BrowserTest {
                 .writeTo(folder.resolve("loads"));
     }
 
+    /** Run, width and colour scheme. The first four are each run once, and each width with each scheme. */
+    static Stream<Arguments> drawn() {
+        return first(
+                4,
+                Arguments.of("well", 1280, 1),
+                Arguments.of("troubled", 1280, 0),
+                Arguments.of("star", 400, 0),
+                Arguments.of("loads", 400, 1),
+                Arguments.of("well", 400, 1),
+                Arguments.of("well", 400, 0),
+                Arguments.of("troubled", 400, 1),
+                Arguments.of("star", 1280, 1),
+                Arguments.of("loads", 1280, 0));
+    }
+
+    /** Run, width and colour scheme. The first three are each run once, and each width and each scheme. */
+    static Stream<Arguments> read() {
+        return first(
+                3,
+                Arguments.of("well", 1280, 1),
+                Arguments.of("troubled", 400, 1),
+                Arguments.of("loads", 400, 0),
+                Arguments.of("well", 400, 0),
+                Arguments.of("troubled", 1280, 0),
+                Arguments.of("loads", 1280, 1));
+    }
+
+    /** Each case starts a browser. All of them are tried with {@code -Dparley.long=true}. */
+    private static Stream<Arguments> first(int cases, Arguments... all) {
+        return Stream.of(all).limit(Boolean.getBoolean("parley.long") ? all.length : cases);
+    }
+
     @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
-    @CsvSource({
-        "well, 1280, 1",
-        "well, 400, 1",
-        "well, 400, 0",
-        "troubled, 1280, 0",
-        "troubled, 400, 1",
-        "star, 1280, 1",
-        "star, 400, 0",
-        "loads, 1280, 0",
-        "loads, 400, 1"
-    })
+    @MethodSource("drawn")
     void everyChartIsDrawnAndTheConsoleStaysEmpty(String run, int width, int scheme) throws Exception {
         // a window cannot be as narrow as a telephone, a frame can; what it finds it leaves in its own document
         Path frame = Files.writeString(folder.resolve(run + width + scheme + ".html"), """
@@ -76,14 +100,7 @@ class BrowserTest {
     }
 
     @ParameterizedTest(name = "{0}, {1} pixels, preferred colour scheme {2}")
-    @CsvSource({
-        "well, 1280, 1",
-        "well, 400, 0",
-        "troubled, 1280, 0",
-        "troubled, 400, 1",
-        "loads, 1280, 1",
-        "loads, 400, 0"
-    })
+    @MethodSource("read")
     void nothingGraveKeepsPeopleFromReading(String run, int width, int scheme) throws Exception {
         assertThat(browser.grave(folder.resolve(run).resolve(Report.HTML), width, scheme))
                 .isEmpty();
