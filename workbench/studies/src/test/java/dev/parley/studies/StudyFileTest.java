@@ -261,7 +261,7 @@ class StudyFileTest {
                 "target: {p50: 20ms, p99: 10ms} | target: p99: 10ms (expected: not under that of p50 20ms)",
                 "target: {p99: 2s}          | target: p99 2000ms (expected: at most the time within which a reply",
                 "target: {rate: 200}        | target: rate 200 (expected: an open load of that rate among the loads",
-                "loads: ['staircase:1-100000:+1:720h'] | loads: staircase:1-100000:+1:720h with a window of 72000000h"
+                "loads: ['staircase:1-100000:+1:720h'] | loads: staircase:1-100000:+1:2592000s with a window of 72000000h"
                         + " (expected: at most 720h)",
                 "study: \"a\\a\"              | (expected: one line)",
                 "study: [a, b]              | study: a list (expected: a title of one line)",
