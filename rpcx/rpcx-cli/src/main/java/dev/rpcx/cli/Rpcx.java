@@ -388,9 +388,10 @@ public final class Rpcx {
                 "",
                 "JSON is that of Protobuf: an object with a field for each parameter, or the fields of the message"
                         + " that is the only parameter; {\"case\": {...}} for a sealed type, strings for long, bytes in"
-                        + " Base64, \"1.5s\" for a duration. What is missing is 0, empty or null. A field that is unknown"
-                        + " or stands there twice, and a value that does not fit, is an error, and nothing is sent. A"
-                        + " stream is printed as a line of JSON for each item as it comes, and is read from such lines.",
+                        + " Base64, \"1.5s\" for a duration. What is missing is 0, empty or null. A field that is"
+                        + " unknown or stands there twice, and a value that does not fit, is an error, and nothing is"
+                        + " sent. A stream is printed as a line of JSON for each item as it comes, and is read from"
+                        + " such lines.",
                 "",
                 "Classes come from RPCX_CLASSPATH."
             })

@@ -459,15 +459,14 @@ class CallTest {
 
     @Test
     void whatIsPrintedCanBeSent() {
-        String all =
-                "{\"b\":-128,\"s\":1,\"c\":228,\"l\":\"9223372036854775807\",\"f\":1.5,\"d\":\"NaN\",\"bytes\":\"AQI=\","
-                        + "\"big\":\"AY7pD/bDc+DuTj8K0g==\",\"uuid\":\"Ej5FZ+ibEtOkVkJmFBdAAA==\","
-                        + "\"decimal\":{\"unscaled\":\"bg==\",\"scale\":2},"
-                        + "\"instant\":\"2026-01-01T00:00:00Z\",\"duration\":\"1.500s\",\"date\":{\"days\":\"20454\"},"
-                        + "\"dateTime\":{\"seconds\":\"1767225601\",\"nanos\":0},\"kind\":\"KIND_LARGE\","
-                        + "\"lists\":[{\"items\":[1,2]},{\"items\":[]}],\"map\":{\"-1\":{\"items\":[\"KIND_SMALL\"]}},"
-                        + "\"byKey\":[{\"key\":{\"number\":1},\"value\":\"x\"}],"
-                        + "\"shapes\":[{\"circle\":{\"radius\":1.0}},{\"square\":{\"side\":2.0}}]}";
+        String all = "{\"b\":-128,\"s\":1,\"c\":228,\"l\":\"9223372036854775807\",\"f\":1.5,\"d\":\"NaN\","
+                + "\"bytes\":\"AQI=\",\"big\":\"AY7pD/bDc+DuTj8K0g==\",\"uuid\":\"Ej5FZ+ibEtOkVkJmFBdAAA==\","
+                + "\"decimal\":{\"unscaled\":\"bg==\",\"scale\":2},"
+                + "\"instant\":\"2026-01-01T00:00:00Z\",\"duration\":\"1.500s\",\"date\":{\"days\":\"20454\"},"
+                + "\"dateTime\":{\"seconds\":\"1767225601\",\"nanos\":0},\"kind\":\"KIND_LARGE\","
+                + "\"lists\":[{\"items\":[1,2]},{\"items\":[]}],\"map\":{\"-1\":{\"items\":[\"KIND_SMALL\"]}},"
+                + "\"byKey\":[{\"key\":{\"number\":1},\"value\":\"x\"}],"
+                + "\"shapes\":[{\"circle\":{\"radius\":1.0}},{\"square\":{\"side\":2.0}}]}";
         assertThat(run("call", address, "bank/all", "{\"everything\":" + all + ",\"kind\":\"KIND_SMALL\"}"))
                 .as(complained())
                 .isZero();

@@ -352,8 +352,9 @@ class JsonMappingTest {
                 "{\"mood\":2,\"moods\":[\"MOOD_BAD\",77]}",
                 "{\"bytes\":\"-_8\"}",
                 "{\"instant\":\"2026-11-30T12:00:00.5+02:00\",\"duration\":\"-1.5s\"}",
-                "{\"byFlag\":{\"true\":\"1970-01-01T00:00:00Z\"},\"byNumber\":{\"-9223372036854775808\":\"MOOD_GOOD\"}}",
-                "{\"shape\":{\"nothing\":{}},\"shapes\":[{\"circle\":{}},{\"square\":{\"side\":\"9223372036854775807\"}}]}",
+                "{\"byFlag\":{\"true\":\"1970-01-01T00:00:00Z\"},\"byNumber\":{\"-9223372036854775808\":\"MOOD_BAD\"}}",
+                "{\"shape\":{\"nothing\":{}},"
+                        + "\"shapes\":[{\"circle\":{}},{\"square\":{\"side\":\"9223372036854775807\"}}]}",
                 "{\"moment\":\"2026-11-30T12:00:00.5+02:00\",\"time\":{\"hours\":23},\"uri\":\"a:b\"}",
                 "{\"offset\":{\"year\":2026,\"utc_offset\":\"3600s\"},\"offsets\":[{\"timeZone\":{\"id\":\"UTC\"}}]}",
                 "{\"zoned\":{\"time\":\"2026-11-30T12:00:00Z\",\"zone\":\"Europe/Paris\"}}",

@@ -280,7 +280,7 @@ class TlsRecordsTest {
                 .isEqualTo("1503030002020a");
     }
 
-    /** Once TLS has begun, a peer without its keys could not have sent this, and an alert would have to be encrypted. */
+    /** Once TLS has begun, a peer without its keys cannot have sent this, and an alert would have to be encrypted. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void onlyWhatComesFirstIsAnsweredByAnAlert(boolean isHandshaken) {
