@@ -30,7 +30,7 @@ class GuideTest {
     private static final Pattern FENCE = Pattern.compile("^```(.*)$", Pattern.MULTILINE);
     private static final Pattern HEADING = Pattern.compile("^#+ (.*)$", Pattern.MULTILINE);
     private static final Pattern LINK = Pattern.compile("]\\(([^)\\s]+)\\)");
-    private static final Pattern PAGE_OF_INDEX = Pattern.compile("]\\(guide/([a-z-]+)\\.md\\)");
+    private static final Pattern PAGE_OF_INDEX = Pattern.compile("(?m)^\\d+\\. \\[.+?]\\(guide/([a-z-]+)\\.md\\)");
 
     /** Files and folders that hold what the blocks of a language show. The build compiles, builds or runs them. */
     private static final Map<String, List<String>> SOURCES = Map.of(

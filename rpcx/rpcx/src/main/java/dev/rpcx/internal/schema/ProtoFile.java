@@ -44,6 +44,9 @@ public final class ProtoFile {
     private final Map<Shape, String> names = new LinkedHashMap<>();
     private final Set<String> taken = new HashSet<>();
 
+    /** Names that messages and enums have got by {@link #typeName}, before {@link #unique} has changed them. */
+    private final Set<String> typeNames = new HashSet<>();
+
     /** Names of services that have been reserved and not been used yet. They are also in {@link #taken}. */
     private final Set<String> reservedServices = new HashSet<>();
 
@@ -211,12 +214,21 @@ public final class ProtoFile {
         return ascii.matches("[A-Za-z].*") ? ascii : "X" + ascii;
     }
 
+    /** Returns a name for a message or an enum. If another one has the wanted name, a number is added. */
+    private String typeName(String wanted, String suffix) {
+        String name = wanted;
+        for (int i = 2; !typeNames.add(name); i++) {
+            name = wanted + i;
+        }
+        return unique(name, suffix);
+    }
+
     private String message(MessageType type, String wanted) {
         String known = names.get(type);
         if (known != null) {
             return known;
         }
-        String name = unique(wanted, "Message");
+        String name = typeName(wanted, "Message");
         names.put(type, name);
         // The message is added before its fields are described, because one of the fields may contain the same message.
         int index = file.getMessageTypeCount();
@@ -378,7 +390,7 @@ public final class ProtoFile {
         if (known != null) {
             return known;
         }
-        String name = unique(type.protoName(), "Enum");
+        String name = typeName(type.protoName(), "Enum");
         names.put(type, name);
         String prefix = snake(name).toUpperCase(Locale.ROOT) + '_';
         Map<Integer, String> values = new java.util.TreeMap<>();

@@ -123,8 +123,6 @@ public final class Schema {
      */
     private final Map<Class<?>, MessageType> errors = new HashMap<>();
 
-    private final Map<String, Use> names = new HashMap<>();
-
     /** What the files of classes say of null. A class is in this map once its file has been read. */
     private final Map<Class<?>, FileNullables> files = new HashMap<>();
 
@@ -326,7 +324,7 @@ public final class Schema {
             fields.add(field(name, numbers.of(parameter, name, i + 1), type, nullable, where));
             positions.add(i);
         }
-        MessageType message = new MessageType(name(use), MessageType.Kind.PARAMETERS, raw, use.key())
+        MessageType message = new MessageType(use.simpleName(), MessageType.Kind.PARAMETERS, raw, use.key())
                 .fields(fields, numbers.source())
                 .parameters(parameters.length, positions)
                 .reserved(numbers.reserved());
@@ -463,7 +461,7 @@ public final class Schema {
         if (known instanceof MessageType message) {
             return message;
         }
-        MessageType message = new MessageType(name(use), MessageType.Kind.WRAPPER, use.raw(), use.key());
+        MessageType message = new MessageType(use.simpleName(), MessageType.Kind.WRAPPER, use.raw(), use.key());
         return addWhole(
                 use, message, () -> message.fields(List.of(field("items", 1, use, false, where)), NumberSource.FIXED));
     }
@@ -521,7 +519,7 @@ public final class Schema {
                 : isSealed
                         ? MessageType.Kind.ONEOF
                         : constructed != null ? MessageType.Kind.CONSTRUCTED : MessageType.Kind.BEAN;
-        MessageType message = new MessageType(name(use), kind, raw, use.key());
+        MessageType message = new MessageType(use.simpleName(), kind, raw, use.key());
         return addWhole(use, message, () -> {
             if (raw.isRecord()) {
                 record(message, use);
@@ -848,7 +846,8 @@ public final class Schema {
                         + " (expected: 0 or more)");
             }
         }
-        return new EnumType(name(use), raw, all, unknown, numbers.source(), numbers.reserved(), numbers.formerNames());
+        return new EnumType(
+                use.simpleName(), raw, all, unknown, numbers.source(), numbers.reserved(), numbers.formerNames());
     }
 
     private static AnnotatedElement constantField(Class<?> type, Enum<?> constant) {
@@ -903,18 +902,6 @@ public final class Schema {
             return component.getDeclaringRecord();
         }
         return element instanceof Member member ? member.getDeclaringClass() : null;
-    }
-
-    private String name(Use use) {
-        String simple = use.simpleName();
-        Use taken = names.putIfAbsent(simple, use);
-        for (int i = 2; taken != null && !taken.equals(use); i++) {
-            taken = names.putIfAbsent(simple + i, use);
-            if (taken == null || taken.equals(use)) {
-                return simple + i;
-            }
-        }
-        return simple;
     }
 
     static String capital(String name) {

@@ -6,8 +6,8 @@ package dev.rpcx.internal.schema;
  */
 public sealed interface Shape permits Scalar, WellKnown, EnumType, MessageType {
     /**
-     * Returns the name of this type in a {@code .proto} file. {@link ProtoFile} can give a message or an enum another
-     * name there, for example if the name is taken.
+     * Returns the name of this type in a {@code .proto} file. Two types can have one name, such as two nested records of
+     * two classes: {@link ProtoFile} gives the second one another name.
      */
     String protoName();
 
