@@ -6,7 +6,6 @@ import dev.parley.model.SecondRow;
 import dev.parley.model.TrialSpec;
 import dev.parley.protocol.Command;
 import dev.parley.protocol.Event;
-import dev.parley.protocol.Event.Phase;
 import dev.parley.protocol.ServiceEvent.Served;
 import java.time.Duration;
 import java.time.Instant;
@@ -54,13 +53,14 @@ final class Measuring {
         deployment.generator().tell(command(trial));
         WindowProbe probe = new WindowProbe(deployment);
         Told told = new Told();
-        Event.Finished finished = watch(trial, name, probe, told, progressed);
-        if (trial.load().isOpen()) {
-            // Replies that come after the window count, and so does the processor time that they take.
-            probe.end();
-        }
+        Event.Finished finished = watch(name, probe, told, progressed);
         for (ServiceProcess service : deployment.services()) {
-            told.histograms.addAll(service.hops(trial.id()));
+            List<HistogramRow> hops = service.hops(trial.id());
+            // Tries of a search that missed its latency are in no other distribution, and here they cannot be told from
+            // the others.
+            if (!trial.load().isSearch()) {
+                told.histograms.addAll(hops);
+            }
         }
         List<FigureRow> figures = new ArrayList<>(probe.figures(trial.id(), finished));
         figures.addAll(StepFigures.of(trial, told.steps, finished));
@@ -99,8 +99,7 @@ final class Measuring {
                 MAX_IN_FLIGHT);
     }
 
-    private Event.Finished watch(
-            TrialSpec trial, String name, WindowProbe probe, Told told, Consumer<Event.Progress> progressed)
+    private Event.Finished watch(String name, WindowProbe probe, Told told, Consumer<Event.Progress> progressed)
             throws InterruptedException {
         long silentUntilNs = System.nanoTime() + maxSilenceNs;
         while (true) {
@@ -115,10 +114,14 @@ final class Measuring {
             silentUntilNs = System.nanoTime() + maxSilenceNs;
             switch (event.get()) {
                 case Event.Progress progress -> {
-                    atEdge(trial, name, probe, progress);
                     probe.lookAtCompilers();
                     progressed.accept(progress);
                 }
+                case Event.ProbeBegins edge -> {
+                    probe.begin(edge.answered());
+                    deployment.services().forEach(service -> service.resetHops(name));
+                }
+                case Event.ProbeEnds edge -> probe.end(edge.answered());
                 case Event.Second second -> told.seconds.add(second.row());
                 case Event.Step step -> told.steps.add(step);
                 case Event.Uncounted uncounted -> told.uncounted = uncounted;
@@ -129,16 +132,6 @@ final class Measuring {
                 case Event.Done _, Event.Ready _, Event.Counted _, Event.Ceiling _, Event.Failed _ ->
                     throw new LabException("the load generator said " + event.get() + " in the middle of a trial");
             }
-        }
-    }
-
-    /** Begins the window at its first moment, and ends that of a load whose replies count in the window alone. */
-    private void atEdge(TrialSpec trial, String name, WindowProbe probe, Event.Progress progress) {
-        if (progress.phase() == Phase.WINDOW && progress.elapsedMs() == 0) {
-            probe.begin();
-            deployment.services().forEach(service -> service.resetHops(name));
-        } else if (progress.phase() == Phase.LAST_REPLIES && !trial.load().isOpen()) {
-            probe.end();
         }
     }
 }

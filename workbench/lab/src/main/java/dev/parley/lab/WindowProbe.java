@@ -10,7 +10,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
-/** What services, broker, databases and load generator used between the edges of a window. One thread. */
+/**
+ * What services, broker, databases and load generator used between two edges of a trial, and what that is for each of
+ * the replies that came between them. One thread.
+ */
 final class WindowProbe {
     private final Generator generator;
     private final List<ServiceProcess> services;
@@ -22,6 +25,8 @@ final class WindowProbe {
     private List<String> complaints = List.of();
     private long beganNs;
     private long lengthNs;
+    private long answeredBefore;
+    private long answered;
     private ProcessorUse generatorBefore = ProcessorUse.NONE;
     private ProcessorUse ofGenerator = ProcessorUse.NONE;
 
@@ -32,7 +37,9 @@ final class WindowProbe {
         this.broker = deployment.broker().map(Broker::windowProbe);
     }
 
-    void begin() {
+    /** @param answeredSoFar replies of the trial, right or wrong, until now */
+    void begin(long answeredSoFar) {
+        answeredBefore = answeredSoFar;
         moodBefore = MachineMood.now();
         beganNs = System.nanoTime();
         services.forEach(s -> cpuBefore.put(s.name(), used(s)));
@@ -55,7 +62,9 @@ final class WindowProbe {
                 service.probe().cpuNs().orElse(0), service.probe().compilersCpuNs());
     }
 
-    void end() {
+    /** @param answeredSoFar replies of the trial, right or wrong, until now */
+    void end(long answeredSoFar) {
+        answered = answeredSoFar - answeredBefore;
         lengthNs = System.nanoTime() - beganNs;
         services.forEach(s -> cpu.put(s.name(), used(s).since(cpuBefore.getOrDefault(s.name(), ProcessorUse.NONE))));
         ofGenerator = new ProcessorUse(0, generator.compilersNs()).since(generatorBefore);
@@ -64,14 +73,13 @@ final class WindowProbe {
         complaints = MachineMood.now().complaintsSince(moodBefore);
     }
 
-    /** Why the machine was not fit to measure in the window. */
+    /** Why the machine was not fit to measure between the edges. */
     List<String> complaints() {
         return complaints;
     }
 
     List<FigureRow> figures(int trialId, Event.Finished finished) {
         List<FigureRow> figures = new ArrayList<>();
-        long answered = finished.replied() + finished.late();
         figures.addAll(ProcessorUse.figures(trialId, cpu, lengthNs, answered));
         for (ServiceProcess service : services) {
             service.probe()

@@ -3,6 +3,7 @@ package dev.parley.lab;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.model.FigureRow;
+import dev.parley.model.HistogramRow;
 import dev.parley.model.Limits;
 import dev.parley.model.Load;
 import dev.parley.model.MessageSpec;
@@ -12,12 +13,14 @@ import dev.parley.model.Topology;
 import dev.parley.model.TrialSpec;
 import dev.parley.process.Ports;
 import dev.parley.spi.Work;
+import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -41,6 +44,25 @@ class ServedTest {
         assertThat(value(figures, Metric.REQUESTS_SERVED, "m1")).isEqualTo(sent);
         assertThat(value(figures, Metric.REQUESTS_SERVED, "m2")).isEqualTo(sent);
         assertThat(voidReasons).noneMatch(reason -> reason.matches("impossible: m\\d .*"));
+    }
+
+    /** Two of three rounds of twenty requests count. Tries of a search cannot be told apart in one distribution. */
+    private static void assertThatHopsAreOfWhatCounts(Load load, List<HistogramRow> histograms) {
+        List<HistogramRow> hops = histograms.stream()
+                .filter(row -> row.kind() == HistogramRow.Kind.HOP)
+                .toList();
+        if (load.isSearch()) {
+            assertThat(hops).isEmpty();
+        } else {
+            assertThat(hops).singleElement().satisfies(row -> {
+                long calls = Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(row.histogram()), 0)
+                        .getTotalCount();
+                assertThat(calls).isPositive();
+                if (load instanceof Load.Rounds) {
+                    assertThat(calls).isLessThanOrEqualTo(40);
+                }
+            });
+        }
     }
 
     private static double value(List<FigureRow> figures, Metric metric, String subject) {
@@ -95,6 +117,7 @@ class ServedTest {
             for (TrialSpec trial : boot.trials()) {
                 TrialRows rows = path.run(trial);
                 assertBothEndsCounted(rows.figures(), rows.trial().voidReasons());
+                assertThatHopsAreOfWhatCounts(trial.load(), rows.histograms());
             }
         }
     }

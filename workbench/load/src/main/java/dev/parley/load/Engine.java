@@ -64,7 +64,8 @@ final class Engine {
             long cpuBeforeNs = OwnCpu.ns();
             Tally tally = new Tally(trial.trialId(), events);
             Script script = new Script(load, trial.window().length().toNanos(), limitNs, patienceNs(trial, target));
-            long windowBeganNs = window(trial, driver, script, tally, occupancy, teller);
+            Edges edges = new Edges(trial.trialId(), warmUp, target, tally);
+            long windowBeganNs = window(trial, driver, script, tally, occupancy, teller, edges);
             long windowEndedNs = clock.nowNs();
             occupancy.end(windowEndedNs);
             double cpuShare = (double) (OwnCpu.ns() - cpuBeforeNs) / (windowEndedNs - windowBeganNs);
@@ -75,9 +76,13 @@ final class Engine {
                 tally.extendLast(windowEndedNs);
             }
             teller.tell(Phase.LAST_REPLIES, windowEndedNs - windowBeganNs, tally.takeUntold(), tally.counts(), driver);
+            if (!load.isOpen()) {
+                edges.end();
+            }
 
             long lastReplyNs = awaitLastReplies(trial, driver, tally);
             if (load.isOpen()) {
+                edges.end();
                 // What fell due in the window is answered after it where the services are behind: its rate is over that
                 // time too.
                 tally.extendLast(lastReplyNs);
@@ -144,13 +149,15 @@ final class Engine {
     }
 
     /** Returns when it began. */
-    private long window(Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy, Teller teller)
+    private long window(
+            Trial trial, Driver driver, Script script, Tally tally, Occupancy occupancy, Teller teller, Edges edges)
             throws InterruptedException {
         boolean isCounted = trial.load().isCounted();
         Stretch stretch = script.next(null);
         if (stretch == null) {
             throw new IllegalStateException(trial.load() + " has no stretch");
         }
+        edges.beginBefore(stretch);
         driver.begin(stretch);
         long beganNs = stretch.beganNs;
         occupancy.begin(beganNs);
@@ -190,6 +197,7 @@ final class Engine {
             if (next == null) {
                 return beganNs;
             }
+            edges.beginBefore(next);
             driver.begin(next);
             if (!isCounted) {
                 // Clients go on between two steps, and what they send there belongs to the one before: so does that
@@ -246,6 +254,51 @@ final class Engine {
                     counts.sum(),
                     driver.inFlight()));
             toldNs = nowNs;
+        }
+    }
+
+    /**
+     * Tells the edges between which processes are measured, each with the replies of the trial until then. What a
+     * request costs is what was used between the edges over the replies that came between them, whichever stretch their
+     * requests fell due in: those of the warm-up that are under way at the first edge are answered after it.
+     */
+    private final class Edges {
+        private final int trialId;
+        private final Outcomes warmUp;
+        private final Target target;
+        private final Tally tally;
+        private boolean isBegun;
+
+        Edges(int trialId, Outcomes warmUp, Target target, Tally tally) {
+            this.trialId = trialId;
+            this.warmUp = warmUp;
+            this.target = target;
+            this.tally = tally;
+        }
+
+        /** The first edge lies before the first stretch that counts. */
+        void beginBefore(Stretch stretch) {
+            if (!isBegun && stretch.isCounted) {
+                begin();
+            }
+        }
+
+        private void begin() {
+            isBegun = true;
+            events.accept(new Event.ProbeBegins(trialId, answered()));
+        }
+
+        void end() {
+            if (!isBegun) {
+                // A load whose first stretch was cut has none that counts.
+                begin();
+            }
+            events.accept(new Event.ProbeEnds(trialId, answered()));
+        }
+
+        private long answered() {
+            tally.take();
+            return warmUp.answered() + target.entered() + tally.answered();
         }
     }
 

@@ -30,6 +30,9 @@ final class Tally {
     private long countedNs;
     private int seconds;
     private int stretches;
+    /** Replies of every kind in stretches that have been told, counted ones or not. */
+    private long answeredInClosed;
+
     private int usersAtFirstFailure;
     private String firstFailure = "";
 
@@ -81,6 +84,16 @@ final class Tally {
             sum = sum.plus(stretch.outcomes.counts());
         }
         return sum;
+    }
+
+    /** Replies so far, right or wrong, of all stretches, those that do not count too, as far as they have been taken. */
+    long answered() {
+        return answeredInClosed + open.stream().mapToLong(Tally::answered).sum();
+    }
+
+    private static long answered(Stretch stretch) {
+        Outcomes.Counts counts = stretch.outcomes.counts();
+        return stretch.responses.getTotalCount() + counts.late() + counts.wrong();
     }
 
     /** The first half of the window is over: what is answered from here on belongs to the second. */
@@ -160,6 +173,7 @@ final class Tally {
         Histogram scenarios = stretch.outcomes.scenarioTimes();
         inSystemNs += stretch.outcomes.inSystemNs();
         recordedNs += sum(stretch.responses) + sum(errors);
+        answeredInClosed += answered(stretch);
         wrongAnywhere += counts.wrong();
         toldTwice += stretch.outcomes.twice();
         if (firstFailure.isEmpty()) {

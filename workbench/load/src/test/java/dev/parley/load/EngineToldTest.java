@@ -23,6 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 import java.util.zip.DataFormatException;
 import org.HdrHistogram.Histogram;
 import org.junit.jupiter.api.Test;
@@ -133,9 +134,23 @@ class EngineToldTest {
                         target);
     }
 
-    /** All that was told, a line an event, without what the machine's own time has to say. */
+    /**
+     * All that was told, a line an event, without what the machine's own time has to say, and without the edges of
+     * probes, which have tests of their own.
+     */
     private List<String> told() {
-        return events.stream().map(EngineToldTest::line).toList();
+        return events.stream()
+                .filter(event -> !(event instanceof Event.ProbeBegins || event instanceof Event.ProbeEnds))
+                .map(EngineToldTest::line)
+                .toList();
+    }
+
+    /** Replies until each edge between which processes are measured. */
+    private List<Long> edges() {
+        return Stream.concat(
+                        all(Event.ProbeBegins.class).stream().map(Event.ProbeBegins::answered),
+                        all(Event.ProbeEnds.class).stream().map(Event.ProbeEnds::answered))
+                .toList();
     }
 
     /** The lines that begin with one of these words. */
@@ -268,6 +283,89 @@ class EngineToldTest {
                         "second_half: 174, up to 7.0 ms",
                         "1200.000 ms after 0 ms: 344 right, 0 late, 0 wrong, 0 failed, 0 not sent; sent late by "
                                 + "0.0, 0.0 ms; law 1.00; first failure at 0; highest 0.0; ");
+    }
+
+    /** One client is answered each 7 ms: 71 times in half a second, and 157 times in the 1.1 s until it is stopped. */
+    @Test
+    void processesAreMeasuredUnderAClosedLoadUntilItIsStopped() throws Exception {
+        run(Setting.of("closed:1", 500, 600), new Server(_ -> 7 * MS));
+        assertThat(edges()).containsExactly(500L / 7, 1_100L / 7);
+    }
+
+    /** Of 516 requests sent the last three are under way when clients are stopped; the warm-up had a hundred. */
+    @Test
+    void processesAreMeasuredUnderAStaircaseOverAllOfItsSteps() throws Exception {
+        run(Setting.of("staircase:1-3:+1:600ms", 700, 1_800), new Server(_ -> 7 * MS));
+        assertThat(edges()).containsExactly(100L, 100L + 86 + 172 + 258 - 3);
+    }
+
+    /**
+     * 34 requests are due in each second, 29.9 ms apart, and are answered in 150 ms: the last five of the warm-up in the
+     * window, and the last five of the window after it.
+     */
+    @Test
+    void processesAreMeasuredUnderAnOpenLoadUntilItsLastReply() throws Exception {
+        run(Setting.of("open:33.4:even", 1_000, 1_000), new Server(_ -> 150 * MS));
+        assertThat(edges()).containsExactly(34L - 5, 34L + 34);
+        assertThat(events.indexOf(all(Event.ProbeEnds.class).getFirst()))
+                .isGreaterThan(events.lastIndexOf(all(Event.Progress.class).getLast()));
+    }
+
+    /** Three rounds of five requests, the first of which does not count. */
+    @Test
+    void processesAreMeasuredFromTheFirstRoundThatCounts() throws Exception {
+        run(Setting.of("rounds:2x5:3:200ms:shared", 0, 1_000), new Server(_ -> 2_300_000));
+        assertThat(edges()).containsExactly(5L, 15L);
+        assertThat(finished().replied()).isEqualTo(10);
+    }
+
+    @Test
+    void noRoundIsMeasuredWhereTheFirstIsCut() throws Exception {
+        run(
+                Setting.of("rounds:2x5:4:200ms:shared", 0, 1_000),
+                new Server(_ -> Duration.ofDays(900).toNanos()));
+        assertThat(all(Event.Step.class)).singleElement().matches(Event.Step::isCut);
+        assertThat(edges()).containsExactly(0L, 0L);
+    }
+
+    @Test
+    void processesAreMeasuredOverAllBursts() throws Exception {
+        run(Setting.of("burst:5:3", 0, 1_000), new Server(_ -> 2_700_000));
+        assertThat(edges()).containsExactly(0L, 15L);
+    }
+
+    @Test
+    void processesAreMeasuredOverAllStepsOfRates() throws Exception {
+        run(Setting.of("rates:50-100:+50:1s", 0, 2_000), new Server(_ -> 3 * MS));
+        assertThat(edges()).containsExactly(0L, 50L + 100);
+    }
+
+    /** Services did the work of a reply that is wrong or late too; a request that failed has no reply. */
+    @Test
+    void wrongAndLateRepliesAreAnsweredBetweenTheEdges() throws Exception {
+        run(Setting.of("burst:10:1", 0, 1_000), new Server(new Ending() {
+            @Override
+            public long afterNs(long index) {
+                return (index == 1 ? 250 : 3) * MS;
+            }
+
+            @Override
+            public boolean isRight(long index) {
+                return index != 2;
+            }
+
+            @Override
+            public boolean fails(long index) {
+                return index == 3;
+            }
+        }));
+        assertThat(List.of(
+                        finished().replied(),
+                        finished().late(),
+                        finished().wrong(),
+                        finished().failed()))
+                .containsExactly(7L, 1L, 1L, 1L);
+        assertThat(edges()).containsExactly(0L, 9L);
     }
 
     /** Telling the second tick takes 300 ms, in which the window's end passes: clients go on until they are stopped. */
@@ -712,6 +810,9 @@ class EngineToldTest {
         Server queueing =
                 new Server(_ -> freeNs.updateAndGet(free -> Math.max(free, clock.nowNs()) + 10 * MS) - clock.nowNs());
         run(Setting.of("highest:50-150:p90:50ms:700ms", 0, 1_000), queueing);
+        assertThat(edges())
+                .as("all tries, those that missed the latency too")
+                .containsExactly(0L, 36L + 72 + 75 + 39 + 62 + 59 + 62 + 75 + 59);
         assertThat(told("step", "2854"))
                 .containsExactly(
                         "step 0, try 1: 50 per second, 50.0 to 50.0, 709.000 ms: 36 right, 0 late, 0 wrong, 0 "
@@ -948,5 +1049,6 @@ class EngineToldTest {
         run(Setting.of("closed:1", 500, 600), entering);
         // 72 of 7 ms begin in half a second, and the last of them belongs to the warm-up although it ends in the window
         assertThat(all(Event.Uncounted.class)).containsExactly(new Event.Uncounted(7, 72 + 40, 72 + 30));
+        assertThat(edges()).containsExactly(71L + 30, 157L + 30);
     }
 }

@@ -162,6 +162,25 @@ class TallyTest {
         assertThat(tally.countedNs()).isEqualTo(100);
     }
 
+    /** A service that answered wrongly, late, or in a stretch that does not count has done the work all the same. */
+    @Test
+    void repliesOfEveryKindAndEveryStretchAreAnswered() {
+        Stretch dropped = part("round 0", 0);
+        dropped.isCounted = false;
+        right(dropped, 2, 400);
+        others(dropped, 4, 8, 16, 32);
+        dropped.endedNs = 50;
+        tally.take();
+        assertThat(tally.answered()).isEqualTo(14);
+        tally.closeSettled(true);
+        assertThat(tally.answered()).as("it has been told").isEqualTo(14);
+        Stretch kept = part("round 1", 50);
+        right(kept, 100, 30);
+        others(kept, 200, 400, 0, 0);
+        tally.take();
+        assertThat(tally.answered()).isEqualTo(714);
+    }
+
     @Test
     void whatHasNoOutcomeAtTheEndCountsAsFailed() {
         Stretch part = part("window", 200);

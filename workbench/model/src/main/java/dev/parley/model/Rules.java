@@ -7,7 +7,7 @@ package dev.parley.model;
  */
 public final class Rules {
     /** Raised with every change of what is counted, for how long, in which order, or when it decides. */
-    public static final int VERSION = 5;
+    public static final int VERSION = 6;
 
     /** The name of this number among the facts of a run. */
     public static final String FACT = "rules of measuring";

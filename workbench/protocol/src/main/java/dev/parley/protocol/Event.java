@@ -37,6 +37,22 @@ public sealed interface Event extends Message {
     record Progress(int trialId, Phase phase, long elapsedMs, double perSecond, double p99Ms, long errors, int inFlight)
             implements Event {}
 
+    /**
+     * What processes use counts from here on: a stretch that counts is about to begin. Told once, in the window; after
+     * the first round of rounds, which does not count.
+     *
+     * @param answered replies so far in this trial, right or wrong, those of its warm-up and of its logins too
+     */
+    record ProbeBegins(int trialId, long answered) implements Event {}
+
+    /**
+     * What processes use counts until here. Told once: when the window is over, or under an open load, whose replies
+     * count after it too, when all of them have come.
+     *
+     * @param answered replies so far, as at {@link ProbeBegins}: the difference came in between
+     */
+    record ProbeEnds(int trialId, long answered) implements Event {}
+
     /** One second of warm-up or window, or one counted step of a counted load. */
     record Second(SecondRow row) implements Event {}
 

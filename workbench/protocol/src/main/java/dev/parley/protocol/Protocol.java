@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Protocol {
     /** It rises with every change that makes a line of one side unreadable to the other. */
-    public static final int VERSION = 1;
+    public static final int VERSION = 2;
 
     private static final String TYPE = "type";
 

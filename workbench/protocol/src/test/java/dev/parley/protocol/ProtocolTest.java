@@ -49,6 +49,8 @@ class ProtocolTest {
                 new Event.Ready("m1", 1_234_567, 2),
                 new Event.Counted(20, 10, 1_000_000_000_000L),
                 new Event.Progress(1, Event.Phase.LAST_REPLIES, 500, 1e10, 0.1, 0, -1),
+                new Event.ProbeBegins(1, 2),
+                new Event.ProbeEnds(1, 1_000_000_000_000L),
                 new Event.Second(new SecondRow(1, -2, 3, 4, 5, 6, 7, TIMES)),
                 new Event.Step(1, 0, "4 clients", 4, 4.5, true, false, 9, 1, 2, 3, 4, 5, TIMES, new byte[0]),
                 new Event.Uncounted(1, 2, 3),
