@@ -38,9 +38,14 @@ public final class GeneratorMain {
 
     private final PrintStream out;
     private final Map<String, Neighbour> connected = new HashMap<>();
+    /** Targets of the calls whose bytes are counted, kept so that users who have logged in do not do it again. */
+    private final Map<Counted, ServiceTarget> counted = new HashMap<>();
+
     private @Nullable Session session;
 
     private record Session(Transport transport, Topology topology, Work work, long seed) {}
+
+    private record Counted(String location, String message) {}
 
     private GeneratorMain(PrintStream out) {
         this.out = out;
@@ -101,6 +106,7 @@ public final class GeneratorMain {
             case Command.AwaitReady await -> awaitReady(await);
             case Command.Count count -> count(count);
             case Command.Release release -> {
+                counted.keySet().removeIf(of -> of.location().equals(release.location()));
                 Neighbour gone = connected.remove(release.location());
                 if (gone != null) {
                     gone.close();
@@ -158,7 +164,9 @@ public final class GeneratorMain {
     }
 
     private void count(Command.Count count) {
-        ServiceTarget target = target(count.location(), count.message(), TIMEOUT_OUTSIDE_TRIALS);
+        ServiceTarget target = counted.computeIfAbsent(
+                new Counted(count.location(), count.message()),
+                of -> target(of.location(), of.message(), TIMEOUT_OUTSIDE_TRIALS));
         int requests = target.requests();
         long[] payloads = target.payloads(0);
         // the first has been sent, to see the payloads

@@ -7,9 +7,14 @@ import dev.parley.protocol.Event;
 import dev.parley.protocol.Protocol;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.PrintWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
@@ -55,5 +60,53 @@ class GeneratorMainTest {
                     .contains("version " + Protocol.VERSION + ",");
         }
         assertThat(process.waitFor()).isEqualTo(1);
+    }
+
+    /** Bytes are counted over the second command: a login among them would be taken for a part of each request. */
+    @Test
+    void usersLogInOnceForAllCallsWhoseBytesAreCounted() throws Exception {
+        List<String> asked = new CopyOnWriteArrayList<>();
+        Process process = start();
+        try (ServerSocket service = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+                PrintWriter commands = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
+                BufferedReader events = process.inputReader(StandardCharsets.UTF_8)) {
+            Thread.ofPlatform().daemon().start(() -> serve(service, asked));
+            String location = "127.0.0.1:" + service.getLocalPort();
+            commands.println(Protocol.greeting());
+            assertThat(events.readLine()).isEqualTo(Protocol.greeting());
+            commands.println(Protocol.line(new Command.Use("named", "line:1", "logins", 1)));
+            assertThat(Protocol.read(events.readLine(), Event.class)).isEqualTo(new Event.Done());
+            Command count = new Command.Count(location, "text:10", 4, 4, 1_000);
+            Event fourCalls = new Event.Counted(4, 1, 1);
+
+            commands.println(Protocol.line(count));
+            assertThat(Protocol.read(events.readLine(), Event.class)).isEqualTo(fourCalls);
+            assertThat(asked).containsExactly("login", "ask", "ask", "ask", "ask");
+            asked.clear();
+            commands.println(Protocol.line(count));
+            assertThat(Protocol.read(events.readLine(), Event.class)).isEqualTo(fourCalls);
+            assertThat(asked).containsExactly("ask", "ask", "ask", "ask");
+
+            asked.clear();
+            commands.println(Protocol.line(new Command.Release(location)));
+            assertThat(Protocol.read(events.readLine(), Event.class)).isEqualTo(new Event.Done());
+            commands.println(Protocol.line(count));
+            assertThat(Protocol.read(events.readLine(), Event.class)).isEqualTo(fourCalls);
+            assertThat(asked).as("over another connection").startsWith("login").hasSize(5);
+        }
+        assertThat(process.waitFor(10, TimeUnit.SECONDS)).isTrue();
+    }
+
+    /** Notes what each connection asks, and closes it. */
+    private static void serve(ServerSocket service, List<String> asked) {
+        while (!service.isClosed()) {
+            try (Socket client = service.accept();
+                    BufferedReader in = new BufferedReader(
+                            new InputStreamReader(client.getInputStream(), StandardCharsets.UTF_8))) {
+                asked.add(in.readLine());
+            } catch (IOException closed) {
+                return;
+            }
+        }
     }
 }

@@ -21,7 +21,8 @@ public sealed interface Command extends Message {
     record AwaitReady(String location, String asked, String message, int times, long timeoutMs) implements Command {}
 
     /**
-     * Sends requests to the entry service one after the other. Answered by {@link Event.Counted}.
+     * Sends requests to the entry service one after the other. Answered by {@link Event.Counted}. Users log in with the
+     * first of these commands for a location and a message, and not again until the location is released.
      *
      * @param leastCalls that are sent however long they take
      * @param mostCalls that are sent where {@code withinMs} is enough for them
