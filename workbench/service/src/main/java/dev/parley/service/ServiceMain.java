@@ -19,25 +19,30 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Greets on standard output, and tells {@link ServiceEvent.Listening} once it serves. Then it reads a greeting and
  * obeys {@link ServiceCommand}s from its standard input. When the input ends, whoever started it is gone, and it ends
- * too. Exit codes: 0 told to end, 1 bad arguments, a port that is taken, or another version of the protocol.
+ * too. Exit codes: 0 told to end, 1 bad arguments, a port that is taken, another version of the protocol, or a fault
+ * of its own, which it prints with its stack trace.
  */
 public final class ServiceMain {
     private ServiceMain() {}
 
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) {
         // a program reads the answers, so what libraries print goes to standard error
         PrintStream answers = System.out;
         System.setOut(System.err);
         answers.println(Protocol.greeting());
-        if (args.length == 1 && args[0].equals("describe")) {
-            Describe.to(answers);
-            return;
-        }
         int exitCode = 0;
         try {
-            serve(ServiceSettings.parse(args), answers);
+            if (args.length == 1 && args[0].equals("describe")) {
+                Describe.to(answers);
+            } else {
+                serve(ServiceSettings.parse(args), answers);
+            }
         } catch (BadInput | CallException e) {
             System.err.println("service: " + e.getMessage());
+            exitCode = 1;
+        } catch (IOException | RuntimeException | Error e) {
+            System.err.print("service: ");
+            e.printStackTrace();
             exitCode = 1;
         }
         // a technology may leave threads that are not daemons

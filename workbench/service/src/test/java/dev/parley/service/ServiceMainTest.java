@@ -141,6 +141,16 @@ class ServiceMainTest {
         assertThat(process.waitFor()).isEqualTo(1);
     }
 
+    /** Threads of the technology that are no daemons would keep the process for as long as they live. */
+    @Test
+    void aFaultAtTheStartEndsTheProcessAtOnceAndIsTold() throws Exception {
+        Process process = start("name=m1", "topology=line:1", "work=messages", "transport=faulty", "at=127.0.0.1:1");
+        assertThat(process.waitFor(20, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(1);
+        assertThat(new String(process.getErrorStream().readAllBytes(), StandardCharsets.UTF_8))
+                .startsWith("service: java.lang.IllegalStateException: planted");
+    }
+
     @Test
     void commandsAreAnsweredInOrderAndWhatIsNoneIsPassedOver() throws Exception {
         Process process = start("name=empty");
