@@ -8,12 +8,13 @@ import dev.parley.process.Children;
 import dev.parley.spi.Location;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.LocalDateTime;
+import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -30,7 +31,9 @@ final class Job {
     /** Room for a run's rows and logs: the largest seen, a whole study of 400 trials, took under a quarter of it. */
     private static final long ROOM_BYTES = 50_000_000;
 
-    private static final DateTimeFormatter FOLDER = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
+    /** In UTC, in which no time of day comes twice. */
+    private static final DateTimeFormatter FOLDER =
+            DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss").withZone(ZoneOffset.UTC);
 
     static final String FOR = "--for";
     static final String FOR_MEANS =
@@ -52,7 +55,7 @@ final class Job {
                     + " takes longer.";
 
     static final String OUT_MEANS =
-            "Folder for the results; made if need be. Default: a new folder results/<date-time>/.";
+            "Folder for the results; made if need be. Default: a new folder results/<date-time>/, in UTC.";
 
     /** What a run leaves in its folder. */
     static final String WRITES =
@@ -166,13 +169,16 @@ final class Job {
 
     /** A folder for a new run, made if need be. */
     static Path folder(Optional<Path> out) {
-        Path folder = out.orElseGet(() -> Path.of("results", LocalDateTime.now().format(FOLDER)));
-        if (Files.exists(folder.resolve(Lab.STORE_FILE))) {
+        Path folder = out.orElse(Path.of("results"));
+        if (out.isPresent() && Files.exists(folder.resolve(Lab.STORE_FILE))) {
             throw new BadInput("--out", folder, "a folder without a run in it");
         }
-        boolean isNew = !Files.exists(folder);
+        boolean isNew = out.isEmpty() || !Files.exists(folder);
         try {
             Files.createDirectories(folder);
+            if (out.isEmpty()) {
+                folder = dated(folder, Instant.now());
+            }
             Files.delete(Files.createTempFile(folder, "writable", ""));
             long free = Files.getFileStore(folder).getUsableSpace();
             if (free < ROOM_BYTES) {
@@ -191,6 +197,19 @@ final class Job {
             throw new BadInput("--out", folder + ", where nothing can be written: " + why, "a folder for the results");
         }
         return folder;
+    }
+
+    /** Makes a folder that no other run has: one that begins in the same second gets a number behind the time. */
+    static Path dated(Path parent, Instant now) throws IOException {
+        String name = FOLDER.format(now);
+        for (int number = 2; ; number++) {
+            Path folder = parent.resolve(name);
+            try {
+                return Files.createDirectory(folder);
+            } catch (FileAlreadyExistsException taken) {
+                name = FOLDER.format(now) + "-" + number;
+            }
+        }
     }
 
     /** The folder of a stored run. */

@@ -19,7 +19,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.time.LocalDateTime;
+import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -31,7 +31,10 @@ import java.util.stream.Collectors;
 /** Carries out studies. One at a time in a process. */
 public final class Lab {
     public static final String STORE_FILE = "results.duckdb";
-    private static final DateTimeFormatter RUN_ID = DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss");
+    /** In UTC, in which no time of day comes twice. */
+    private static final DateTimeFormatter RUN_ID =
+            DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss").withZone(ZoneOffset.UTC);
+
 
     private final Path home;
     private final Catalog catalog;
@@ -203,9 +206,10 @@ public final class Lab {
         if (isObserved) {
             machine.put("observed", "each service writes a log line a call");
         }
+        Instant startedAt = Instant.now();
         return new Run(
-                LocalDateTime.now().format(RUN_ID),
-                Instant.now(),
+                RUN_ID.format(startedAt),
+                startedAt,
                 command,
                 study.seed(),
                 Checkout.commit(),
