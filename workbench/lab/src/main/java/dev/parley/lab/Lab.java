@@ -35,7 +35,6 @@ public final class Lab {
     private static final DateTimeFormatter RUN_ID =
             DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH-mm-ss").withZone(ZoneOffset.UTC);
 
-
     private final Path home;
     private final Catalog catalog;
     private final Installations installations;

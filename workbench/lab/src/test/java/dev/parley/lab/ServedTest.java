@@ -57,9 +57,11 @@ class ServedTest {
             assertThat(hops).singleElement().satisfies(row -> {
                 long calls = Histogram.decodeFromCompressedByteBuffer(ByteBuffer.wrap(row.histogram()), 0)
                         .getTotalCount();
-                assertThat(calls).isPositive();
                 if (load instanceof Load.Rounds) {
+                    // Those that ended before the service was told of the edge are not among them.
                     assertThat(calls).isLessThanOrEqualTo(40);
+                } else {
+                    assertThat(calls).isPositive();
                 }
             });
         }
