@@ -50,8 +50,7 @@ class CsvTextTest {
 
     @Test
     void aFileThatPeopleWroteHasItsOwnColumnsAndBlanksAroundThem() {
-        List<CsvText.Row> read =
-                CsvText.read("a.csv", "name, note\n\n#1 , \"a, \"\"b\"\"\" \n 2,\n\"two\nlines\",x");
+        List<CsvText.Row> read = CsvText.read("a.csv", "name, note\n\n#1 , \"a, \"\"b\"\"\" \n 2,\n\"two\nlines\",x");
         assertThat(read)
                 .extracting(CsvText.Row::fields)
                 .containsExactly(List.of("#1", "a, \"b\""), List.of("2", ""), List.of("two\nlines", "x"));
