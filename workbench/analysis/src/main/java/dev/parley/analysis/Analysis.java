@@ -324,9 +324,6 @@ public final class Analysis {
                 }
             });
             for (Contest.Result r : new Contest(metric, seed(situation, metric.key())).of(sound)) {
-                boolean indicative = java.util.stream.Stream.of(r.first(), r.second())
-                        .map(sound::get)
-                        .anyMatch(s -> s == null || s.count() < Validity.ENOUGH_RESTARTS);
                 comparisons.add(new Comparison(
                         situation.topology(),
                         situation.message(),
@@ -338,7 +335,7 @@ public final class Analysis {
                         r.p(),
                         Contest.TIE_BAND,
                         r.noiseFloor(),
-                        indicative,
+                        r.restarts() < Validity.ENOUGH_RESTARTS,
                         r.verdict()));
             }
             List<String> all = samples.keySet().stream()

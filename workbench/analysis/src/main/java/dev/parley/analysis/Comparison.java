@@ -11,7 +11,7 @@ import dev.parley.model.Metric;
  * @param tieBand share by which two may differ at most to be equivalent, such as 0.05
  * @param noiseFloor share that these two differ from themselves on this machine, at 95 %; NaN under four restarts. What
  *     differs by less is not told apart
- * @param indicative true where either side has fewer than five restarts
+ * @param indicative true where fewer than five restarts have a figure of both
  */
 public record Comparison(
         String topology,

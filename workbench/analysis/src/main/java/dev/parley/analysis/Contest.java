@@ -46,8 +46,13 @@ final class Contest {
         this.seed = seed;
     }
 
-    /** The outcome for {@code first} held against {@code second}. */
-    record Result(String first, String second, Estimate ratio, double p, double noiseFloor, Verdict verdict) {}
+    /**
+     * The outcome for {@code first} held against {@code second}.
+     *
+     * @param restarts how many the ratio rests on: within blocks, those that both have
+     */
+    record Result(
+            String first, String second, Estimate ratio, int restarts, double p, double noiseFloor, Verdict verdict) {}
 
     /** Two samples of one thing, such as a technology in two runs. */
     record Sides(Sample first, Sample second) {
@@ -105,7 +110,14 @@ final class Contest {
     }
 
     private Result result(Pair pair, double p, double tieLevel) {
-        return new Result(pair.first(), pair.second(), pair.ratio(), p, pair.noiseFloor(), verdict(pair, p, tieLevel));
+        return new Result(
+                pair.first(),
+                pair.second(),
+                pair.ratio(),
+                pair.restarts(),
+                p,
+                pair.noiseFloor(),
+                verdict(pair, p, tieLevel));
     }
 
     /**

@@ -55,8 +55,7 @@ public final class RunComparison {
         RunRows run = RunRows.of(runStore);
         Map<Cell, List<JudgedTrial>> before = baseline.cells();
         Map<Cell, List<JudgedTrial>> after = run.cells();
-        // what counts as warm, as a window or as a verdict was another thing
-        boolean isByOneRule = Rules.of(baseline.run()).equals(Rules.of(run.run()));
+        boolean isByOneRule = isByOneRule(baseline.run(), run.run());
         Map<Key, Contest.Sides> sides = new LinkedHashMap<>();
         List<Row> rows = new ArrayList<>();
         for (Cell cell : before.keySet()) {
@@ -69,7 +68,8 @@ public final class RunComparison {
             CellSamples second = new CellSamples(run, cell, own, seed + 1);
             for (Metric metric : Analysis.COMPARED) {
                 Contest.Sides both = new Contest.Sides(second.of(metric), first.of(metric));
-                if (isByOneRule && isSound(first, both.second()) && isSound(second, both.first())) {
+                boolean isSound = isSound(first, both.second()) && isSound(second, both.first());
+                if (isByOneRule && isSound) {
                     sides.put(new Key(cell, metric), both);
                 } else if (both.first().count() > 0 || both.second().count() > 0) {
                     rows.add(new Row(
@@ -79,7 +79,9 @@ public final class RunComparison {
                             Estimate.of(both.second(), seed),
                             Estimate.of(both.first(), seed),
                             Estimate.NONE,
-                            new Verdict(CellSamples.noVerdict(first.counted(), second.counted()), 0),
+                            isSound
+                                    ? Verdict.undecided("measured by other rules")
+                                    : new Verdict(CellSamples.noVerdict(first.counted(), second.counted()), 0),
                             survivors(both)));
                 }
             }
@@ -134,6 +136,15 @@ public final class RunComparison {
     /** One for each technology, situation and metric that both runs planned and at least one measured. */
     public List<Row> rows() {
         return rows;
+    }
+
+    /** False where what counts as warm, as a window or as a verdict was another thing in each: nothing is compared. */
+    public boolean isByOneRule() {
+        return isByOneRule(baseline, run);
+    }
+
+    private static boolean isByOneRule(Run baseline, Run run) {
+        return Rules.of(baseline).equals(Rules.of(run));
     }
 
     /** True where some figure of the run is held against the baseline's: where there is a ratio. */

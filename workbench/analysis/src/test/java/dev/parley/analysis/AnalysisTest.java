@@ -180,6 +180,34 @@ class AnalysisTest {
                 .allSatisfy(c -> assertThat(c.verdict().kind()).isEqualTo(Verdict.Kind.VOID));
     }
 
+    /** Five restarts of six count on either side, and four on both: a ratio of four is indicative. */
+    @Test
+    void aComparisonRestsOnTheRestartsThatBothHave() {
+        List<TrialSpec> plan = new ArrayList<>();
+        for (int restart = 1; restart <= 6; restart++) {
+            plan.add(spec(plan.size(), "rest", "text:10", restart));
+            plan.add(spec(plan.size(), "grpc", "text:10", restart));
+        }
+        store.appendPlan(plan);
+        for (TrialSpec one : plan) {
+            boolean isRest = one.technology().equals("rest");
+            boolean isLost = one.restart() == (isRest ? 6 : 1);
+            finished(one, isRest ? 4 : 2, 0, isLost ? List.of("swap seen") : List.of());
+        }
+        Analysis analysis = Analysis.of(store);
+        assertThat(find(analysis, "rest", "text:10", Metric.LATENCY_MEDIAN).restarts())
+                .isEqualTo(5);
+        assertThat(find(analysis, "grpc", "text:10", Metric.LATENCY_MEDIAN).restarts())
+                .isEqualTo(5);
+        assertThat(analysis.comparisons())
+                .filteredOn(c -> c.metric() == Metric.LATENCY_MEDIAN)
+                .singleElement()
+                .satisfies(c -> {
+                    assertThat(c.ratio().value()).isCloseTo(2, within(0.01));
+                    assertThat(c.indicative()).isTrue();
+                });
+    }
+
     @Test
     void aCellOfColdTrialsIsShownColdAndHeldAgainstNothing() {
         store.appendPlan(List.of(

@@ -218,7 +218,8 @@ class RunComparisonTest {
         assertThat(comparison.rows())
                 .hasSize(3)
                 .allSatisfy(row -> assertThat(row.ratio().isPresent()).isFalse())
-                .allSatisfy(row -> assertThat(row.verdict().kind()).isEqualTo(Verdict.Kind.VOID));
+                .allSatisfy(row -> assertThat(row.verdict()).hasToString("undecided (measured by other rules)"));
+        assertThat(comparison.isByOneRule()).isFalse();
         assertThat(comparison.differences()).containsExactly(Rules.FACT + ": 3 → 4");
     }
 

@@ -7,6 +7,7 @@ import dev.parley.analysis.TargetAnswer;
 import dev.parley.analysis.Verdict;
 import dev.parley.lab.Lab;
 import dev.parley.model.BadInput;
+import dev.parley.model.Rules;
 import dev.parley.model.Target;
 import dev.parley.store.RunStore;
 import dev.parley.studies.StudyText;
@@ -42,9 +43,9 @@ import picocli.CommandLine.Parameters;
             "",
             "Exit codes: 0 every technology meets the target, and nothing is worse; 1 error, such as a folder that is"
                     + " not there; 2 it cannot be told: a technology is undecided; or the baseline's folder has no run"
-                    + " in it, the runs have nothing in common or differ in machine, JDK or broker, or cells are"
-                    + " missing, void, cold, of half of their restarts or of under three; 3 a technology does not meet"
-                    + " the target, or something is worse than the baseline.",
+                    + " in it, the runs have nothing in common or differ in machine, JDK, broker or rules of"
+                    + " measuring, or cells are missing, void, cold, of half of their restarts or of under three; 3 a"
+                    + " technology does not meet the target, or something is worse than the baseline.",
             "",
             "Examples:",
             "  ${ROOT-COMMAND-NAME} gate results/branch",
@@ -64,7 +65,8 @@ final class Gate implements Callable<Integer> {
 
     @Option(
             names = "--other-machine",
-            description = "Compare with the baseline although machine, JDK or broker differ.")
+            description = "Compare with the baseline although machine, JDK or broker differ. Runs by different rules of"
+                    + " measuring are never compared.")
     private boolean isOtherMachine;
 
     @Parameters(paramLabel = "RUN", description = "The folder of the run that may not be good enough.")
@@ -136,6 +138,11 @@ final class Gate implements Callable<Integer> {
         }
         RunComparison comparison = RunsCompared.read(other, run);
         RunsCompared.print(comparison, System.out);
+        if (!comparison.isByOneRule()) {
+            return nothing(Rules.FACT + " differ: " + Rules.of(comparison.baseline()) + " → "
+                    + Rules.of(comparison.run()) + " (expected: two runs by the same rules; --other-machine does not"
+                    + " make figures of different rules comparable)");
+        }
         if (!isOtherMachine && !comparison.differences().isEmpty()) {
             return nothing(
                     "machine, JDK or broker differ (--other-machine holds them against each other all the same)");

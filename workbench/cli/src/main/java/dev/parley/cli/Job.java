@@ -60,8 +60,8 @@ final class Job {
     /** What a run leaves in its folder. */
     static final String WRITES =
             "Writes to DIR: report.html (open it in a browser), summary.csv, details.csv and summary.json (the"
-                    + " figures), results.duckdb (every row that was measured) and logs/. Prints the table of the"
-                    + " figures.";
+                    + " figures), targets.csv where the study has a target (the answers), results.duckdb (every row"
+                    + " that was measured) and logs/. Prints the table of the figures.";
 
     private static final List<String> ELSEWHERE = Stream.concat(Backends.BROKERS.stream(), Backends.DATABASES.stream())
             .toList();
@@ -209,6 +209,29 @@ final class Job {
             } catch (FileAlreadyExistsException taken) {
                 name = FOLDER.format(now) + "-" + number;
             }
+        }
+    }
+
+    /**
+     * Refuses what could not be written once all is measured. Makes nothing, so that nothing is left over of what is
+     * not begun.
+     */
+    static void checkPlace(String option, Path place, boolean isFolder) {
+        Path there = place.toAbsolutePath().normalize();
+        boolean isNew = !Files.exists(there);
+        while (!Files.exists(there) && there.getParent() != null) {
+            there = there.getParent();
+        }
+        if (isNew ? !Files.isDirectory(there) : isFolder != Files.isDirectory(there)) {
+            throw new BadInput(
+                    option,
+                    isNew ? place + ", below " + there + ", which is no folder" : place,
+                    isNew || isFolder ? "a folder, or none yet" : "a file, or none yet");
+        }
+        // a file is written beside its old text, and then takes its place
+        Path holder = Files.isDirectory(there) ? there : there.resolveSibling("");
+        if (!Files.isWritable(holder)) {
+            throw new BadInput(option, place + ", and " + holder + " cannot be written", "a place that can be written");
         }
     }
 

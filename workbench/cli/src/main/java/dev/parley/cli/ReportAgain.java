@@ -11,8 +11,9 @@ import picocli.CommandLine.Parameters;
         description = {"Makes table and report of a stored run anew, and measures nothing.", ""},
         footer = {
             "",
-            "Writes report.html, summary.csv, details.csv and summary.json into DIR, over those that are there."
-                    + " results.duckdb is read, and stays as it is. Prints the table.",
+            "Writes report.html, summary.csv, details.csv, summary.json and, where the run's study has a target,"
+                    + " targets.csv into DIR, over those that are there. results.duckdb is read, and stays as it is."
+                    + " Prints the table.",
             "",
             "Exit codes: 0 good, 1 error.",
             "",

@@ -21,6 +21,7 @@ import dev.parley.store.StoredStudy;
 import dev.parley.studies.Paper;
 import dev.parley.studies.Scale;
 import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -69,6 +70,7 @@ final class Reproduce implements Callable<Integer> {
     private static final String MARK = "reproduce.txt";
 
     private static final String PAGES = "--pages";
+    private static final int MAX_RESTARTS = 1000;
 
     @Parameters(
             paramLabel = "NAME",
@@ -158,18 +160,67 @@ final class Reproduce implements Callable<Integer> {
                     + restarts.map(n -> "restarts: " + n + "\n").orElse("");
         }
 
+        /** @throws BadInput where the file was edited or cut, so that it no longer says what was begun */
+        static Asked read(Path file) throws IOException {
+            String text;
+            try {
+                text = Files.readString(file);
+            } catch (CharacterCodingException e) {
+                throw new BadInput(file.toString(), "bytes that are no UTF-8", "the text that parley reproduce wrote");
+            }
+            Map<String, String> mark = new LinkedHashMap<>();
+            text.lines().forEach(line -> {
+                String[] sides = line.split(": ", 2);
+                if (sides.length < 2 || !List.of("name", "scale", "restarts").contains(sides[0])) {
+                    throw new BadInput(file.toString(), line, "lines with name, scale and restarts");
+                }
+                mark.put(sides[0], sides[1]);
+            });
+            String name = mark.getOrDefault("name", "nothing");
+            if (!name.equals("all") && !Paper.NAMES.contains(name) && !isFolder(name)) {
+                throw new BadInput(
+                        file + ": name",
+                        name,
+                        "one of " + String.join(", ", Paper.NAMES) + ", all, or a folder with a paper.yaml in it");
+            }
+            String scale = mark.getOrDefault("scale", "nothing");
+            Scale named = Scale.named(scale)
+                    .orElseThrow(() -> new BadInput(file + ": scale", scale, "quick, standard or paper"));
+            Optional<Integer> restarts =
+                    Optional.ofNullable(mark.get("restarts")).map(typed -> restarts(file + ": restarts", typed));
+            if (!text.endsWith("\n")) {
+                throw new BadInput(file.toString(), "a last line without an end", "a whole file");
+            }
+            return new Asked(name, named, restarts);
+        }
+
+        private static int restarts(String place, String typed) {
+            try {
+                return checkedRestarts(place, Integer.parseInt(typed));
+            } catch (NumberFormatException e) {
+                throw new BadInput(place, typed, "1 to " + MAX_RESTARTS);
+            }
+        }
+
+        private static boolean isFolder(String name) {
+            return Files.isRegularFile(Path.of(name, "paper.yaml"));
+        }
+
         List<Paper> papers() {
             if (name.equals("all")) {
                 return Paper.NAMES.stream().map(Paper::named).toList();
             }
-            return List.of(
-                    Files.isRegularFile(Path.of(name, "paper.yaml")) ? Paper.read(Path.of(name)) : Paper.named(name));
+            return List.of(isFolder(name) ? Paper.read(Path.of(name)) : Paper.named(name));
         }
     }
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        record.ifPresent(file -> checkMarkdown("--record", file));
+        record.ifPresent(file -> {
+            checkMarkdown("--record", file);
+            Job.checkPlace("--record", file, false);
+            Job.checkPlace("--record", PaperRecord.folder(file), true);
+        });
         if (pages.isPresent()) {
             return pages(pages.get());
         }
@@ -183,6 +234,7 @@ final class Reproduce implements Callable<Integer> {
             List<PaperReport> reports = new ArrayList<>();
             for (Path folder : read) {
                 Asked begun = begun(folder, "--read");
+                checkFolder("--read", folder, begun.papers());
                 reports.addAll(carriedOut(begun.papers(), begun, folder, catalog, Optional.empty(), false)
                         .reports());
             }
@@ -202,6 +254,7 @@ final class Reproduce implements Callable<Integer> {
             return 0;
         }
         Path folder = resumed.isPresent() ? resumed.get() : Job.folder(out);
+        checkFolder(resumed.isPresent() ? "--resume" : "--out", folder, papers);
         Report.write(folder.resolve(MARK), asked.mark());
         Sittings.begin(folder, Instant.now(), Checkout.commit(), Job.command(spec));
         CarriedOut done;
@@ -225,6 +278,7 @@ final class Reproduce implements Callable<Integer> {
 
     private int pages(Path file) {
         checkMarkdown(PAGES, file);
+        Job.checkPlace(PAGES, file, false);
         if (spec.commandLine().getParseResult().matchedOptions().stream()
                         .anyMatch(option -> !List.of(PAGES, "--out").contains(option.longestName()))
                 || name.isPresent()) {
@@ -243,6 +297,16 @@ final class Reproduce implements Callable<Integer> {
         }
     }
 
+    private static void checkFolder(String option, Path folder, List<Paper> papers) {
+        Job.checkPlace(option, folder.resolve(MARK), false);
+        Job.checkPlace(option, folder.resolve(Sittings.FILE), false);
+        for (Paper paper : papers) {
+            Path own = folder.resolve(paper.name());
+            Job.checkPlace(option, own, true);
+            paper.parts().forEach(part -> Job.checkPlace(option, own.resolve(part.name()), true));
+        }
+    }
+
     private void record(List<PaperReport> reports) {
         record.ifPresent(file -> System.out.println("record: " + PaperRecord.write(file, reports)));
     }
@@ -254,15 +318,20 @@ final class Reproduce implements Callable<Integer> {
         String given = name.orElseThrow(() ->
                 new BadInput("NAME", "none", "one of " + String.join(", ", Paper.NAMES) + ", all, or --resume DIR"));
         String wanted = scale.orElse(Scale.QUICK.toString());
-        restarts.filter(n -> n < 1 || n > 1000).ifPresent(n -> {
-            throw new BadInput("--restarts", n, "1 to 1000");
-        });
+        restarts.ifPresent(n -> checkedRestarts("--restarts", n));
         return new Asked(
                 given,
                 Scale.named(wanted)
                         .orElseThrow(() -> BadInput.near(
                                 "--scale", wanted, List.of("quick", "standard", "paper"), "quick, standard or paper")),
                 restarts);
+    }
+
+    private static int checkedRestarts(String place, int restarts) {
+        if (restarts < 1 || restarts > MAX_RESTARTS) {
+            throw new BadInput(place, restarts, "1 to " + MAX_RESTARTS);
+        }
+        return restarts;
     }
 
     private Asked begun(Path folder, String option) throws IOException {
@@ -272,18 +341,7 @@ final class Reproduce implements Callable<Integer> {
         if (!Files.isRegularFile(folder.resolve(MARK))) {
             throw new BadInput(option, folder, "a folder in which parley reproduce was begun");
         }
-        Map<String, String> mark = new LinkedHashMap<>();
-        Files.readAllLines(folder.resolve(MARK)).forEach(line -> {
-            int colon = line.indexOf(": ");
-            if (colon > 0) {
-                mark.put(line.substring(0, colon), line.substring(colon + 2));
-            }
-        });
-        Asked begun = new Asked(
-                mark.getOrDefault("name", ""),
-                Scale.named(mark.getOrDefault("scale", ""))
-                        .orElseThrow(() -> new BadInput(option, folder, "a folder with a whole " + MARK)),
-                Optional.ofNullable(mark.get("restarts")).map(Integer::valueOf));
+        Asked begun = Asked.read(folder.resolve(MARK));
         name.filter(given -> !given.equals(begun.name())).ifPresent(given -> {
             throw new BadInput("NAME", given, begun.name() + ", which was begun in " + folder);
         });

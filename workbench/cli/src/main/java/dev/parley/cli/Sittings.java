@@ -19,7 +19,7 @@ import java.util.stream.Stream;
  * line is there from the sitting's begin on, so that one that is killed is told of too.
  */
 final class Sittings {
-    private static final String FILE = "sittings.tsv";
+    static final String FILE = "sittings.tsv";
 
     /** End of a sitting that goes on, or that was killed. */
     private static final String OPEN = "-";

@@ -10,8 +10,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class ReproduceTest {
     @TempDir
@@ -140,5 +144,68 @@ class ReproduceTest {
         assertThat(Typed.line("reproduce", "--scale", "paper", "--resume", folder.toString())
                         .err())
                 .contains("--scale: paper (expected: quick, with which ");
+    }
+
+    /** Before a paper's hours, not after them. */
+    @Test
+    void aPlaceThatCannotBeWrittenIsRefusedBeforeAnythingRuns() throws IOException {
+        Path file = Files.writeString(folder.resolve("file"), "kept");
+        Path asFolder = Files.createDirectory(folder.resolve("page.md"));
+        Path beside = folder.resolve("beside.md");
+        Files.writeString(folder.resolve("beside"), "kept");
+        refused("--record: " + asFolder + " (expected: a file, or none yet)", "zhang", "--record", asFolder.toString());
+        refused(
+                "--record: " + file + "/a/b.md, below " + file
+                        + ", which is no folder (expected: a folder, or none yet)",
+                "zhang",
+                "--record",
+                file + "/a/b.md");
+        refused(
+                "--record: " + folder.resolve("beside") + " (expected: a folder, or none yet)",
+                "zhang",
+                "--record",
+                beside.toString());
+        refused("--out: " + file + ", where nothing can be written: ", "zhang", "--out", file.toString());
+        Path out = Files.createDirectories(folder.resolve("out"));
+        Files.writeString(out.resolve("zhang"), "kept");
+        refused(
+                "--out: " + out.resolve("zhang") + " (expected: a folder, or none yet)",
+                "zhang",
+                "--out",
+                out.toString());
+        assertThat(out).as("nothing was begun").isDirectoryNotContaining("glob:**.txt");
+    }
+
+    private static void refused(String why, String... typed) {
+        List<String> line = new ArrayList<>(List.of("reproduce"));
+        line.addAll(List.of(typed));
+        Typed result = Typed.line(line.toArray(String[]::new));
+        assertThat(result.err()).startsWith("parley: " + why).hasLineCount(1);
+        assertThat(result.exitCode()).isEqualTo(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "'' | : name: nothing (expected: one of kazanavicius, ",
+                "'name: zahng\nscale: quick\n' | : name: zahng (expected: one of kazanavicius, ",
+                "'name: zhang\n' | : scale: nothing (expected: quick, standard or paper)",
+                "'name: zhang\nscale: qui' | : scale: qui (expected: quick, standard or paper)",
+                "'name: zhang\nscale: quick\nrestarts: many\n' | : restarts: many (expected: 1 to 1000)",
+                "'name: zhang\nscale: quick\nrestarts: 0\n' | : restarts: 0 (expected: 1 to 1000)",
+                "'name: zhang\nscale: quick\nrestarts: 1' | : a last line without an end (expected: a whole file)",
+                "'name: zhang\nscale: quick\nrest' | : rest (expected: lines with name, scale and restarts)"
+            })
+    void aMarkThatWasEditedOrCutIsNamed(String text, String why) throws IOException {
+        Path mark = Files.writeString(folder.resolve("reproduce.txt"), text.replace("\\n", "\n"));
+        refused(mark + why, "--resume", folder.toString());
+        refused(mark + why, "--read", folder.toString());
+    }
+
+    @Test
+    void aMarkThatIsNoTextIsNamed() throws IOException {
+        Path mark = Files.write(folder.resolve("reproduce.txt"), new byte[] {(byte) 0xff, '\n'});
+        refused(mark + ": bytes that are no UTF-8 (expected: ", "--resume", folder.toString());
     }
 }

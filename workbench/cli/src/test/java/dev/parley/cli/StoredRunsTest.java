@@ -199,9 +199,17 @@ class StoredRunsTest {
         Path before = run("earlier", 10, Map.of("cpu", "a"));
         Path after = run("later", 20, Map.of("cpu", "a", Rules.FACT, "2"));
         assertThat(Typed.line("compare", before.toString(), after.toString()).out())
-                .contains("not the same: " + Rules.FACT + ": unknown → 2", " void")
-                .doesNotContain("worse");
-        assertThat(gate(before, after, "--other-machine").exitCode()).isEqualTo(2);
+                .contains(
+                        "not the same: " + Rules.FACT + ": unknown → 2",
+                        "undecided (measured by other rules)",
+                        "second run against the first: 3 undecided")
+                .doesNotContain("worse", "void");
+        for (Typed gate : List.of(gate(before, after), gate(before, after, "--other-machine"))) {
+            assertThat(gate.err())
+                    .startsWith("parley: not held against the baseline: rules of measuring differ: none → 2 ")
+                    .doesNotContain("void");
+            assertThat(gate.exitCode()).isEqualTo(2);
+        }
     }
 
     @Test
@@ -238,6 +246,8 @@ class StoredRunsTest {
     @Test
     void theReportOfAStoredRunAnswersItsTarget() throws IOException {
         Path met = stored("met", "rest", 10, Map.of(), "target: {rate: 1000, p99: 20ms}\n", List.of());
+        assertThat(Typed.line("report", "--help").out()).contains("targets.csv");
+        assertThat(Typed.line("run", "--help").out()).contains("targets.csv");
         Typed report = Typed.line("report", met.toString());
         assertThat(report.err()).isEmpty();
         assertThat(report.exitCode()).isZero();

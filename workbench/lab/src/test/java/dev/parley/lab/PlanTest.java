@@ -174,6 +174,12 @@ class PlanTest {
                         .least())
                 .as("its one rate is met at once")
                 .isEqualTo(Duration.ofSeconds(2 + 4));
+        assertThat(Plan.estimate(of("highest:0.000001-10000000:p99:50ms:4s")
+                                .trials()
+                                .getFirst())
+                        .most())
+                .as("44 doublings from the lowest rate there is to the highest")
+                .isEqualTo(Duration.ofSeconds(5 + (44 + 10) * 4));
     }
 
     @Test

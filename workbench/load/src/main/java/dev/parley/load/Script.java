@@ -3,6 +3,7 @@ package dev.parley.load;
 import dev.parley.model.Load;
 import dev.parley.model.Load.Arrivals;
 import dev.parley.model.Load.ClientUse;
+import java.math.BigDecimal;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
@@ -139,7 +140,7 @@ final class Script {
     }
 
     private static String label(double amount, String of) {
-        return (amount == Math.rint(amount) ? Long.toString((long) amount) : Double.toString(amount)) + " " + of;
+        return BigDecimal.valueOf(amount).stripTrailingZeros().toPlainString() + " " + of;
     }
 
     /** Doubles until the latency is not met, then halves what is between. */

@@ -34,6 +34,7 @@ class ScriptTest {
         "closed:4, 4 clients, 4, 4, 5000, 5000",
         "open:100:even, 100 per second, 100, 100, 5000, 5000",
         "open:0.5:even, 0.5 per second, 0.5, 0.5, 5000, 5000",
+        "open:0.0001:even, 0.0001 per second, 0.0001, 0.0001, 5000, 5000",
         "ramp:100-900:200ms:even, ramp, 100, 900, 200, 200",
         "held:2-10:300ms:2, held, 2, 10, 300, 300",
         "users:400:50ms:3, users, 400, 400, 0, 50"

@@ -319,7 +319,7 @@ public sealed interface Load {
             LoadParameters.rate("from", from);
             LoadParameters.rate("to", to);
             if (to < from) {
-                throw new BadInput("to", to, "not under from, " + from);
+                throw new BadInput("to", LoadParameters.text(to), "not under from, " + LoadParameters.text(from));
             }
             if (times == 1) {
                 LoadParameters.rate("step", step);
@@ -701,7 +701,7 @@ public sealed interface Load {
             LoadParameters.rate("from", from);
             LoadParameters.rate("to", to);
             if (to < from) {
-                throw new BadInput("to", to, "not under from, " + from);
+                throw new BadInput("to", LoadParameters.text(to), "not under from, " + LoadParameters.text(from));
             }
             if (!(percentile > 0) || !(percentile < 100)) {
                 throw new BadInput("percentile", percentile, "between 0 and 100, such as 99");

@@ -10,6 +10,11 @@ final class LoadParameters {
     private static final int MAX_COUNT = 1_000_000;
     private static final int MAX_CLIENTS = 100_000;
 
+    /** A request in eleven days. The times of schedules and searches of far lower rates would overflow. */
+    private static final double MIN_RATE = 1e-6;
+
+    private static final double MAX_RATE = 1e7;
+
     private LoadParameters() {}
 
     static void count(String what, int value) {
@@ -30,8 +35,8 @@ final class LoadParameters {
     }
 
     static void rate(String what, double value) {
-        if (!(value > 0) || !(value <= 10_000_000)) {
-            throw new BadInput(what, value, "> 0 and at most 10000000");
+        if (!(value >= MIN_RATE) || !(value <= MAX_RATE)) {
+            throw new BadInput(what, value, text(MIN_RATE) + " to " + text(MAX_RATE));
         }
     }
 

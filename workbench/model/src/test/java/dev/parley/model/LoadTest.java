@@ -276,4 +276,14 @@ class LoadTest {
         assertThat(MessageSpec.parse("text:10").messages()).containsExactly(new MessageSpec("text", 10));
         assertThatThrownBy(() -> MessageSpec.parse("list>>delete")).isInstanceOf(BadInput.class);
     }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"highest:1e-300-100:p99:50ms:5s", "highest:0.0000001-100:p99:50ms:5s"})
+    void aSearchFromARateThatNothingCanBePlannedWithIsRefused(String text) {
+        assertThatThrownBy(() -> Load.parse(text)).isInstanceOf(BadInput.class).hasMessageContaining("(expected: ");
+        assertThatThrownBy(() -> new Load.HighestRate(4.9e-324, 100, 99, Duration.ofMillis(50), Duration.ofSeconds(5)))
+                .hasMessage("from: 4.9E-324 (expected: 0.000001 to 10000000)");
+        assertThatThrownBy(() -> new Load.HighestRate(0.0002, 0.0001, 99, Duration.ofMillis(50), Duration.ofSeconds(5)))
+                .hasMessage("to: 0.0001 (expected: not under from, 0.0002)");
+    }
 }

@@ -82,13 +82,13 @@ class TargetTest {
     }
 
     @Test
-    void aRateIsANumberAboveNothing() {
+    void aRateIsANumberWithinTheBounds() {
         assertThat(Target.parseRate("--rate", "0.5")).isEqualTo(0.5);
         assertThatThrownBy(() -> Target.parseRate("--rate", "abc"))
                 .hasMessage("--rate: abc (expected: requests a second, such as 200)");
         assertThatThrownBy(() -> Target.parseRate("--rate", "-3"))
-                .hasMessage("--rate: -3.0 (expected: > 0 and at most 10000000)");
-        assertThatThrownBy(() -> target(Optional.of(0.0))).hasMessageStartingWith("rate: 0.0 (expected: > 0");
+                .hasMessage("--rate: -3.0 (expected: 0.000001 to 10000000)");
+        assertThatThrownBy(() -> target(Optional.of(0.0))).hasMessageStartingWith("rate: 0.0 (expected: 0.000001 to ");
     }
 
     @Test

@@ -3,6 +3,7 @@ package dev.parley.report;
 import dev.parley.model.FigureRow;
 import dev.parley.report.Chart.Point;
 import dev.parley.report.Chart.Row;
+import dev.parley.studies.CsvText;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.DoubleFunction;

@@ -46,7 +46,8 @@ final class Circumstances {
                 + " order";
     }
 
-    static long restarts(Analysis analysis) {
-        return analysis.plan().stream().map(TrialSpec::restart).distinct().count();
+    /** How many were planned. */
+    static int restarts(Analysis analysis) {
+        return analysis.plan().stream().mapToInt(TrialSpec::restart).max().orElse(0);
     }
 }

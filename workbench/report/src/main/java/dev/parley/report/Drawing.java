@@ -1,6 +1,7 @@
 package dev.parley.report;
 
 import dev.parley.report.Palette.Mark;
+import dev.parley.studies.CsvText;
 import java.util.List;
 
 /**

@@ -2,6 +2,7 @@ package dev.parley.report;
 
 import dev.parley.analysis.Estimate;
 import java.math.BigDecimal;
+import java.math.BigInteger;
 import java.math.MathContext;
 import java.util.Locale;
 
@@ -21,27 +22,20 @@ final class Figures {
 
     /** Three significant digits with thin thousands; a dash for NaN. For people. */
     static String brief(double value) {
-        if (!Double.isFinite(value)) {
-            return "–";
-        }
-        double size = Math.abs(value);
-        if (size >= 1000) {
-            return String.format(Locale.ROOT, "%,.0f", value).replace(',', ' ');
-        }
-        int decimals = size >= 100 || value == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.01 ? 3 : 4;
-        String text = String.format(Locale.ROOT, "%." + decimals + "f", value);
-        return text.equals("100.0") ? "100" : text;
+        return !Double.isFinite(value) ? "–" : value == 0 ? "0" : digits(value, 3);
     }
 
     /** Two significant digits, as many as a ratio of two figures is good for; a dash for NaN. For people. */
     static String ratio(double value) {
-        if (!Double.isFinite(value) || value <= 0) {
-            return "–";
-        }
-        BigDecimal rounded = new BigDecimal(value).round(new MathContext(2));
+        return !Double.isFinite(value) || value <= 0 ? "–" : digits(value, 2);
+    }
+
+    /** So many significant digits of a number that is not 0, never an exponent. */
+    private static String digits(double value, int count) {
+        BigDecimal rounded = new BigDecimal(value).round(new MathContext(count));
         int powerOfFirstDigit = rounded.precision() - rounded.scale() - 1;
-        String text = rounded.setScale(Math.max(0, 1 - powerOfFirstDigit)).toPlainString();
-        return powerOfFirstDigit < 3 ? text : brief(rounded.doubleValue());
+        BigDecimal written = rounded.setScale(Math.max(0, count - 1 - powerOfFirstDigit));
+        return powerOfFirstDigit < 3 ? written.toPlainString() : thousands(written.toBigInteger());
     }
 
     /** Its 95 % interval, such as {@code 2.4 to 2.8}. */
@@ -51,6 +45,10 @@ final class Figures {
 
     /** A count, with thousands apart. */
     static String whole(long value) {
+        return thousands(BigInteger.valueOf(value));
+    }
+
+    private static String thousands(BigInteger value) {
         return String.format(Locale.ROOT, "%,d", value).replace(',', ' ');
     }
 

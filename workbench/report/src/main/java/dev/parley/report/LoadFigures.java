@@ -36,19 +36,24 @@ final class LoadFigures {
                 && summary.load() instanceof Load.HighestRate search
                 && summary.estimate().isPresent()) {
             return value >= search.to()
-                    ? "at least " + Figures.brief(value)
-                    : value > 0 ? Figures.brief(value) : "under " + Figures.brief(search.from());
+                    ? "at least " + bound(search.to())
+                    : value > 0 ? Figures.brief(value) : "under " + bound(search.from());
         }
         return Figures.brief(value);
     }
 
+    /** Not rounded: what is under a rate need not be under the rounded one. */
+    private static String bound(double rate) {
+        return rate == Math.rint(rate) ? Figures.whole((long) rate) : Figures.full(rate);
+    }
+
     /**
-     * Why a technology that was measured has none of a figure, such as a staircase that never gave out; empty where it
-     * was not measured.
+     * Why a technology that was measured has none of a figure, such as a staircase that never gave out; empty where
+     * nothing was measured that counts: a void or cold trial does not show that no step gives out.
      */
     static Optional<String> absence(Analysis analysis, Situation situation, String technology, Metric metric) {
         return analysis.summary(technology, situation, Metric.THROUGHPUT)
-                .filter(s -> s.estimate().isPresent())
+                .filter(s -> s.estimate().isPresent() && s.counts())
                 .flatMap(s -> metric.absence());
     }
 }

@@ -114,7 +114,7 @@ record MeasuredPage(
                 new Fact("Topologies", distinct(analysis, s -> s.topology().text())),
                 new Fact("Messages", distinct(analysis, s -> s.message().toString())),
                 new Fact("Loads", distinct(analysis, s -> Charts.load(s.load()))),
-                new Fact("Restarts", Integer.toString(restarts(analysis))),
+                new Fact("Restarts", Integer.toString(Circumstances.restarts(analysis))),
                 new Fact(
                         "Warm-up",
                         distinct(
@@ -126,11 +126,6 @@ record MeasuredPage(
                         "Measured window",
                         distinct(analysis, s -> seconds(s.window().length()))),
                 new Fact("A reply counts within", distinct(analysis, s -> seconds(s.limit()))));
-    }
-
-    /** How many were planned. */
-    static int restarts(Analysis analysis) {
-        return analysis.plan().stream().mapToInt(TrialSpec::restart).max().orElse(0);
     }
 
     private static String distinct(Analysis analysis, Function<TrialSpec, String> what) {

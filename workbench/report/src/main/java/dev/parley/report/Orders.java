@@ -15,7 +15,7 @@ final class Orders {
     /** Metric, Kendall's tau, number of pairs. */
     static List<List<String>> byMetric(List<PaperFigure> rows) {
         Map<String, List<PaperFigure>> byMetric = rows.stream()
-                .filter(r -> r.isBoth() && !r.theirs().technology().contains("/"))
+                .filter(r -> r.isBoth() && !isRatio(r))
                 .collect(Collectors.groupingBy(r -> r.theirs().metric(), LinkedHashMap::new, Collectors.toList()));
         List<List<String>> lines = new ArrayList<>();
         byMetric.forEach((metric, some) -> {
@@ -27,10 +27,15 @@ final class Orders {
         return lines;
     }
 
+    /** A figure that holds one technology against another is a figure of neither. */
+    private static boolean isRatio(PaperFigure figure) {
+        return figure.theirs().technology().contains("/");
+    }
+
     /** Figures of one condition and metric, one of each technology. */
     private static List<List<Agreement.Pair>> groups(List<PaperFigure> some) {
         return some.stream()
-                .filter(PaperFigure::isBoth)
+                .filter(r -> r.isBoth() && !isRatio(r))
                 .collect(Collectors.groupingBy(
                         r -> List.of(
                                 r.theirs().metric(),
@@ -60,10 +65,10 @@ final class Orders {
         if (technologies.pairs() > 0) {
             return "order of technologies: tau " + tau(technologies);
         }
-        Map<String, List<Agreement.Pair>> byMetric = own.stream()
+        Map<List<String>, List<Agreement.Pair>> byMetric = own.stream()
                 .filter(PaperFigure::isBoth)
                 .collect(Collectors.groupingBy(
-                        r -> r.theirs().metric() + r.part(),
+                        r -> List.of(r.theirs().metric(), r.part(), r.theirs().technology()),
                         LinkedHashMap::new,
                         Collectors.mapping(
                                 r -> new Agreement.Pair(

@@ -3,6 +3,7 @@ package dev.parley.report;
 import dev.parley.model.BadInput;
 import dev.parley.report.PaperResults.Head;
 import dev.parley.studies.Claim;
+import dev.parley.studies.CsvText;
 import dev.parley.studies.Judgement;
 import dev.parley.studies.Judgement.Finding;
 import dev.parley.studies.Judgement.Verdict;

@@ -4,6 +4,7 @@ import dev.parley.analysis.Validity;
 import dev.parley.report.Palette.Mark;
 import dev.parley.report.RunPage.Flag;
 import dev.parley.studies.Claim;
+import dev.parley.studies.CsvText;
 import dev.parley.studies.Judgement.Finding;
 import dev.parley.studies.Judgement.Verdict;
 import java.util.ArrayList;

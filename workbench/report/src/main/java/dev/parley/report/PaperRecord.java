@@ -72,7 +72,8 @@ public final class PaperRecord {
         return Report.write(file.toAbsolutePath(), markdown(file, recorded));
     }
 
-    private static Path folder(Path file) {
+    /** The folder beside the page, with a folder for each paper. */
+    public static Path folder(Path file) {
         return file.resolveSibling(name(file));
     }
 

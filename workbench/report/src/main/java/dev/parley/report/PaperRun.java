@@ -214,10 +214,9 @@ public final class PaperRun {
                     .ifPresent(invalid::add);
             return redrawn(analysis, technology, place.situation(), metric, inner.condition("subject"))
                     .map(PaperRun::measured)
-                    .orElseGet(() -> Measured.missing(metric.absence()
-                            .filter(_ -> analysis.redrawn(technology, place.situation(), Metric.SUCCESS_SHARE)
-                                    .isPresent())
-                            .orElse("not measured: " + inner)));
+                    .orElseGet(
+                            () -> Measured.missing(LoadFigures.absence(analysis, place.situation(), technology, metric)
+                                    .orElse("not measured: " + inner)));
         });
         return new Found(place, figure, worst(invalid));
     }

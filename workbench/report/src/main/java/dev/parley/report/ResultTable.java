@@ -104,7 +104,10 @@ record ResultTable(String caption, List<String> columns, List<Row> rows) {
                 return new Field(metric.heading(), absence.get(), "", false, List.of());
             }
             if (own.isEmpty() || !own.get().estimate().isPresent()) {
-                String why = own.map(Summary::validity).orElse("not measured");
+                String why = own.or(() -> analysis.summary(technology, situation, Metric.THROUGHPUT))
+                        .map(Summary::validity)
+                        .filter(validity -> !Summary.counts(validity))
+                        .orElse("not measured");
                 return new Field(metric.heading(), "–", "", false, List.of(new Remark(why, "bad", "")));
             }
             Summary s = own.get();

@@ -116,7 +116,7 @@ record Results(
 
     private static List<String> basis(Analysis analysis, boolean hasRatio) {
         List<String> basis = new ArrayList<>();
-        basis.add("This rests on " + Words.count(MeasuredPage.restarts(analysis), "restart") + "; " + trials(analysis)
+        basis.add("This rests on " + Words.count(Circumstances.restarts(analysis), "restart") + "; " + trials(analysis)
                 + ".");
         if (hasRatio) {
             basis.add("A ratio is the median of the ratios within each restart, with its 95 % interval, and need not be"

@@ -112,7 +112,7 @@ record RunPage(
         boolean open = analysis.situations().stream().anyMatch(s -> s.load().isOpen());
         boolean closed = analysis.situations().stream().anyMatch(s -> !s.load().isOpen());
         flags.add(new Flag("", open && closed ? "open and closed loads" : open ? "open load" : "closed load"));
-        int restarts = MeasuredPage.restarts(analysis);
+        int restarts = Circumstances.restarts(analysis);
         boolean few = restarts < Validity.ENOUGH_RESTARTS;
         boolean undecided = restarts < Validity.MIN_VERDICT_RESTARTS;
         flags.add(new Flag(

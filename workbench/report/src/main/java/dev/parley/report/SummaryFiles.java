@@ -8,6 +8,7 @@ import dev.parley.analysis.Summary;
 import dev.parley.analysis.TargetAnswer;
 import dev.parley.model.Run;
 import dev.parley.model.Technology;
+import dev.parley.studies.CsvText;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;

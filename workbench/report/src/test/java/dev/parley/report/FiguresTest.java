@@ -28,6 +28,27 @@ class FiguresTest {
         assertThat(Figures.ratio(ratio)).isEqualTo(text);
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "9.999, 10.0",
+        "9.994, 9.99",
+        "99.96, 100",
+        "0.9996, 1.00",
+        "1, 1.00",
+        "123.4, 123",
+        "999.6, 1 000",
+        "12345, 12 300",
+        "0.01234, 0.0123",
+        "0.00004, 0.0000400",
+        "-0.00004, -0.0000400",
+        "-9.999, -10.0",
+        "0, 0",
+        "NaN, –"
+    })
+    void aFigureHasThreeSignificantDigits(double value, String text) {
+        assertThat(Figures.brief(value)).isEqualTo(text);
+    }
+
     @Test
     void anIntervalHasAsManyDigits() {
         assertThat(Figures.interval(new Estimate(2.61, 2.4449, 2.8))).isEqualTo("2.4 to 2.8");

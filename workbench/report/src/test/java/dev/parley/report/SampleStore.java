@@ -235,6 +235,21 @@ final class SampleStore {
                 .write(folder.resolve("results.duckdb"));
     }
 
+    /** The same where REST was void, and GraphQL cold. */
+    static Path ratesOfNothingThatCounts(Path folder) {
+        Load load = new Load.Rates(100, 300, 100, 1, Duration.ofSeconds(1), Load.Arrivals.EVEN);
+        SampleStore sample = new SampleStore(
+                "line:2",
+                List.of("rest", "graphql", "grpc"),
+                List.of("text:10"),
+                List.of(load),
+                3,
+                false,
+                List.of("graphql"));
+        sample.voided = Optional.of(load);
+        return sample.write(folder.resolve("results.duckdb"));
+    }
+
     private static Load rounds(int threads) {
         return new Load.Rounds(threads, 100, 3, Duration.ofSeconds(600), Load.ClientUse.SHARED);
     }

@@ -3,6 +3,7 @@ package dev.parley.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.parley.analysis.Analysis;
+import dev.parley.model.Metric;
 import dev.parley.report.Chart.Point;
 import dev.parley.store.RunStore;
 import java.nio.file.Files;
@@ -51,6 +52,23 @@ class StepChartsTest {
                         "Best throughput (1/s) Rate at the best (1/s) Rate when it gave out (1/s)",
                         "rest 270 300 none",
                         "graphql 270 300 none");
+    }
+
+    @Test
+    void voidAndColdTrialsDoNotShowThatNoStepGaveOut() throws Exception {
+        Path file = SampleStore.ratesOfNothingThatCounts(Files.createDirectory(folder.resolve("uncounted")));
+        assertThat(Report.of(file).table().lines().map(line -> line.strip().replaceAll(" +", " ")))
+                .contains("! rest 270 300 –", "~ graphql cold cold –", "grpc 270 300 none");
+        try (RunStore store = RunStore.open(file)) {
+            Analysis analysis = Analysis.of(store);
+            var situation = analysis.situations().getFirst();
+            assertThat(LoadFigures.absence(analysis, situation, "grpc", Metric.RATE_AT_LIMIT))
+                    .contains("none: no step gave out");
+            assertThat(LoadFigures.absence(analysis, situation, "rest", Metric.RATE_AT_LIMIT))
+                    .isEmpty();
+            assertThat(LoadFigures.absence(analysis, situation, "graphql", Metric.RATE_AT_LIMIT))
+                    .isEmpty();
+        }
     }
 
     @Test

@@ -16,7 +16,7 @@ import java.util.function.Function;
 public record Claim(String id, String place, String sentence, String expression, String note, String beside) {
 
     static List<Claim> read(String file, String text) {
-        return Csv.read(file, text).stream()
+        return CsvText.read(file, text).stream()
                 .map(row -> {
                     for (String needed : List.of("id", "place", "sentence")) {
                         if (row.text(needed).isEmpty()) {
@@ -34,7 +34,7 @@ public record Claim(String id, String place, String sentence, String expression,
                             row.text("note"),
                             row.text("beside"));
                     if (!claim.expression.isEmpty()) {
-                        ExpressionParser.statement(file + ":" + row.line(), claim.expression);
+                        ExpressionParser.statement(row.place(), claim.expression);
                     }
                     return claim;
                 })

@@ -94,7 +94,7 @@ public final class Measured {
     }
 
     public static Measured number(double value) {
-        return new Measured(NO_RESTARTS, false, value, CERTAIN, CERTAIN, "");
+        return new Measured(NO_RESTARTS, false, value, CERTAIN, 0, "");
     }
 
     public static Measured missing(String why) {
@@ -172,7 +172,8 @@ public final class Measured {
     }
 
     /**
-     * Within each restart that both have; one that only one side has is left out of both. Restarts of two runs are no
+     * Within each restart that both have; one that only one side has is left out of both, and counts as tried. Restarts
+     * of two runs are no
      * blocks of one another, and are paired by their number all the same, which makes the result neither surer nor
      * another.
      */
@@ -197,7 +198,7 @@ public final class Measured {
             return missing("no restart has both sides");
         }
         return both.values().stream().allMatch(one -> Double.isFinite(one.value()))
-                ? of(both, Math.min(tried, other.tried), isMean || other.isMean)
+                ? of(both, Math.max(tried, other.tried), isMean || other.isMean)
                 : missing("a division by nothing");
     }
 

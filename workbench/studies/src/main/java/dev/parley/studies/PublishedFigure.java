@@ -37,7 +37,7 @@ public record PublishedFigure(
             Map.of("B", 1.0, "kB", 1e3, "MB", 1e6, "GB", 1e9, "KiB", 0x1p10, "MiB", 0x1p20, "GiB", 0x1p30));
 
     static List<PublishedFigure> read(String file, String text) {
-        return Csv.read(file, text).stream()
+        return CsvText.read(file, text).stream()
                 .map(row -> {
                     if (!row.text("value").isEmpty()) {
                         row.number("value");

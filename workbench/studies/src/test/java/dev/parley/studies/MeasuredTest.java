@@ -56,6 +56,18 @@ class MeasuredTest {
         assertThat(ratio.survivors()).isEqualTo("3 of 4");
     }
 
+    /** Of six restarts there were, three have a ratio, whichever side lost the others. */
+    @Test
+    void aRestartThatEitherSideTriedCountsAsTried() {
+        Measured left = of(Map.of(1, 10.0, 2, 10.0, 3, 10.0), 3);
+        Measured right = of(Map.of(1, 5.0, 2, 5.0, 3, 5.0), 6);
+        assertThat(over(left, right).survivors()).isEqualTo("3 of 6");
+        assertThat(over(right, left).survivors()).isEqualTo("3 of 6");
+        assertThat(over(left, right).isOfMost()).isFalse();
+        assertThat(right.times(2).survivors()).isEqualTo("3 of 6");
+        assertThat(left.times(2).survivors()).isEmpty();
+    }
+
     @Test
     void noRestartInCommonAndNothingToDivideByAreNoFigure() {
         assertThat(over(of(Map.of(1, 10.0), 2), of(Map.of(2, 10.0), 2)).missing())

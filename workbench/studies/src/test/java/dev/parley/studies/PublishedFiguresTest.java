@@ -215,7 +215,7 @@ class PublishedFiguresTest {
         assertThatThrownBy(() ->
                         PublishedFigure.read("figures.csv", "place,metric,value,unit\nTable 1,latency_mean,7;5,ms\n"))
                 .isInstanceOf(BadInput.class)
-                .hasMessage("figures.csv:2: value: 7;5 (expected: a number)");
+                .hasMessage("figures.csv:2: value: 7;5 (expected: a number, or nothing)");
         assertThatThrownBy(() ->
                         PublishedFigure.read("figures.csv", "place,metric,value,unit\nTable 1,latency_mean,7,5,ms\n"))
                 .hasMessage("figures.csv:2: 5 fields (expected: 4, as the header has)");

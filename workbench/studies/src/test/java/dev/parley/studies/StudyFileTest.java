@@ -256,7 +256,7 @@ class StudyFileTest {
                 "target: {p99: 20}          | target.p99: 20 (expected: a time above 0, such as 20ms or 0.5ms)",
                 "target: {p99: -1ms}        | target.p99: -1ms (expected: a time above 0",
                 "target: {success: 99.9}    | target.success: 99.9 (expected: a share above 0, up to 100%",
-                "target: {rate: 0}          | target.rate: 0.0 (expected: > 0 and at most 10000000)",
+                "target: {rate: 0}          | target.rate: 0.0 (expected: 0.000001 to 10000000)",
                 "target: {rate: abc}        | target.rate: abc (expected: requests a second, such as 200)",
                 "target: {p50: 20ms, p99: 10ms} | target: p99: 10ms (expected: not under that of p50 20ms)",
                 "target: {p99: 2s}          | target: p99 2000ms (expected: at most the time within which a reply",

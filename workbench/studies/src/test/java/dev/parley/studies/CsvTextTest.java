@@ -1,4 +1,4 @@
-package dev.parley.report;
+package dev.parley.studies;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -46,6 +46,20 @@ class CsvTextTest {
         assertThatThrownBy(() -> CsvText.read("a.csv", "a,b\n1,\"2", columns)).isInstanceOf(BadInput.class);
         assertThatThrownBy(() -> CsvText.read("a.csv", "a,b\n1,2", columns))
                 .hasMessage("a.csv:2: a line without an end (expected: a whole file)");
+    }
+
+    @Test
+    void aFileThatPeopleWroteHasItsOwnColumnsAndBlanksAroundThem() {
+        List<CsvText.Row> read = CsvText.read("a.csv", "name, note\n\n#1 , \"a, \"\"b\"\"\" \n 2,\n\"two\nlines\",x");
+        assertThat(read)
+                .extracting(CsvText.Row::fields)
+                .containsExactly(List.of("#1", "a, \"b\""), List.of("2", ""), List.of("two\nlines", "x"));
+        assertThat(read).extracting(CsvText.Row::place).containsExactly("a.csv:3", "a.csv:4", "a.csv:5");
+        assertThat(read.getFirst().text("none")).isEmpty();
+        assertThatThrownBy(() -> CsvText.read("a.csv", "a,b\n1\n"))
+                .hasMessage("a.csv:2: 1 fields (expected: 2, as the header has)");
+        assertThatThrownBy(() -> CsvText.read("a.csv", ""))
+                .hasMessage("a.csv: an empty file (expected: a header of column names)");
     }
 
     @Test
