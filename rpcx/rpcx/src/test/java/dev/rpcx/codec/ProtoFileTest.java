@@ -233,6 +233,44 @@ class ProtoFileTest {
                 .hasMessageContaining("the services a-b and aB have the same name in a .proto");
     }
 
+    interface Shop {
+        Order find(Person buyer);
+
+        record Order(int items) {}
+    }
+
+    interface Kitchen {
+        Order find(Person cook);
+
+        record Order(String dish) {}
+    }
+
+    private static List<ProtoFile.Rpc> find(Schema schema, Class<?> service) {
+        Method method = RoundTripTest.method(service, "find");
+        return List.of(new ProtoFile.Rpc("find", schema.parameters(method), schema.result(method), false, false));
+    }
+
+    /** One schema has both services, as in a server: the name of a record does not depend on what else is served. */
+    @Test
+    void twoRecordsOfOneNameAreNumberedOnlyInAFileThatHasBoth() {
+        Schema schema = new Schema(LockFile.none());
+        List<ProtoFile.Rpc> shop = find(schema, Shop.class);
+        List<ProtoFile.Rpc> kitchen = find(schema, Kitchen.class);
+        assertThat(shop.get(0).reply().protoName()).isEqualTo("Order");
+        assertThat(kitchen.get(0).reply().protoName()).isEqualTo("Order");
+        assertThat(new ProtoFile("shop").service("shop", shop).text())
+                .contains("message Order {")
+                .doesNotContain("Order2");
+        assertThat(new ProtoFile("kitchen").service("kitchen", kitchen).text())
+                .contains("message Order {")
+                .doesNotContain("Order2");
+        assertThat(new ProtoFile("both")
+                        .service("shop", shop)
+                        .service("kitchen", kitchen)
+                        .text())
+                .contains("message Order {\n  int32 items = 1;", "message Order2 {\n  string dish = 1;");
+    }
+
     @Test
     void aMessageFromAnotherLanguageIsRead() {
         byte[] theirs = dev.rpcx.exported.Hello.newBuilder()
