@@ -9,15 +9,11 @@ import org.junit.jupiter.api.Test;
 
 class LeakCheckTest {
     @Test
-    void aLostBufferIsSeen() {
+    void oneCheckSeesALostBuffer() throws InterruptedException {
         for (int i = 0; i < 100; i++) {
             ByteBufAllocator.DEFAULT.directBuffer(16);
         }
-        await().until(() -> {
-            System.gc();
-            ByteBufAllocator.DEFAULT.directBuffer(16).release();
-            return !LeakCollector.REPORTS.isEmpty();
-        });
+        assertThat(LeakCheck.lostBuffers()).isNotEmpty();
         List<String> reports = List.copyOf(LeakCollector.REPORTS);
         assertThat(reports.get(0)).contains("ByteBuf");
         // These buffers were lost on purpose. The test waits until the last of them has been reported.

@@ -225,8 +225,13 @@ class MavenBuildTest {
         ProcessBuilder builder =
                 new ProcessBuilder(command).directory(project.folder.toFile()).redirectErrorStream(true);
         builder.environment().put("JAVA_HOME", System.getProperty("java.home"));
-        // Each Maven runs only for seconds, so the second compiler would cost more than it saves.
-        builder.environment().merge("MAVEN_OPTS", "-XX:TieredStopAtLevel=1", (given, brief) -> given + " " + brief);
+        // Each Maven runs only for seconds. For it, the second compiler and a garbage collector with several threads
+        // would cost more than they save.
+        builder.environment()
+                .merge(
+                        "MAVEN_OPTS",
+                        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                        (given, brief) -> given + " " + brief);
         Process process = builder.start();
         process.getOutputStream().close();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

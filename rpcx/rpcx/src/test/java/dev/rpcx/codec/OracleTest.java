@@ -3,6 +3,7 @@ package dev.rpcx.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.DynamicMessage;
+import dev.rpcx.LongForm;
 import dev.rpcx.internal.schema.LockFile;
 import dev.rpcx.internal.schema.MessageType;
 import dev.rpcx.internal.schema.Schema;
@@ -11,16 +12,21 @@ import io.netty.buffer.ByteBufUtil;
 import io.netty.buffer.Unpooled;
 import java.lang.reflect.Modifier;
 import java.util.List;
+import java.util.stream.LongStream;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** Tests random schemas and values against protobuf-java. */
 class OracleTest {
     private static final int RECORDS = 150;
     private static final int VALUES = 12;
 
+    static LongStream seeds() {
+        return LongStream.rangeClosed(1, LongForm.of(2, 4));
+    }
+
     @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 4})
+    @MethodSource("seeds")
     void bytesAreThoseOfProtobufBothWays(long seed) throws Exception {
         List<Class<?>> records = RandomTypes.records(seed, RECORDS);
         Schema schema = new Schema(LockFile.none());
