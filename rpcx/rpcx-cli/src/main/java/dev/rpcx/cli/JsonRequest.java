@@ -58,7 +58,8 @@ final class JsonRequest {
     private static final int MAX_DIGITS = 20;
 
     /** A time of RFC 3339, in capitals. A {@link DateTimeFormatter} also reads lower case, the hour 24, and more. */
-    private static final Pattern TIME = Pattern.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}"
+    private static final Pattern TIME = Pattern.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}"
+            + "T([01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}"
             + "(\\.[0-9]{1,9})?(Z|[-+][0-9]{2}:[0-9]{2})");
 
     private static final Pattern SECONDS = Pattern.compile("(-?)([0-9]{1,12})(?:\\.([0-9]{1,9}))?s");

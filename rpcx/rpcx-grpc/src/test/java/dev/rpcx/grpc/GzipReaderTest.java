@@ -102,7 +102,8 @@ class GzipReaderTest {
         for (int pieceBytes : new int[] {1, 1_000, 1_000_000}) {
             assertThat(read(twice, pieceBytes)).isEqualTo(expected);
         }
-        assertThatThrownBy(() -> read(Arrays.copyOf(twice, twice.length - 1), 1_000)).isInstanceOf(AssertionError.class);
+        assertThatThrownBy(() -> read(Arrays.copyOf(twice, twice.length - 1), 1_000))
+                .isInstanceOf(AssertionError.class);
     }
 
     @Test
