@@ -7,7 +7,10 @@ import dev.rpcx.internal.server.TranslatedWire;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Makes the wire of gRPC, and the services that gRPC defines, for a server. The JDK's service loader makes an object of this class. */
+/**
+ * Makes the wire of gRPC, and the services that gRPC defines, for a server. The JDK's service loader makes an object of
+ * this class.
+ */
 public final class GrpcWires implements GrpcProvider {
     @Override
     public TranslatedWire wire(String protoPackage, @Nullable String tokenEntry, List<ServerMethod> methods) {
