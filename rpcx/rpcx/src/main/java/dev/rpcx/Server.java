@@ -54,8 +54,7 @@ public final class Server implements AutoCloseable {
     private Server(Builder builder) {
         RegistryServer all = builder.registry();
         core = new ServerCore(
-                builder.settings(),
-                (running, groups, nowNanos) -> builder.methods(all, running, groups, nowNanos));
+                builder.settings(), (running, groups, nowNanos) -> builder.methods(all, running, groups, nowNanos));
         registry = builder.registry;
         published = all.published();
     }

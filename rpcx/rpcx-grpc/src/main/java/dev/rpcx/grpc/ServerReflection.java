@@ -26,7 +26,8 @@ record ServerReflection(DescribedFiles described) {
             @Field(6) Optional<String> allExtensionNumbersOfType,
             @Field(7) Optional<String> listServices) {}
 
-    record Extension(@Field(1) String containingType, @Field(2) int extensionNumber) {}
+    record Extension(
+            @Field(1) String containingType, @Field(2) int extensionNumber) {}
 
     /** An answer. One of the components behind the first two is present. */
     record Response(
@@ -38,12 +39,7 @@ record ServerReflection(DescribedFiles described) {
             @Field(7) Optional<Failure> failure) {
         static Response of(Request request, Files files) {
             return new Response(
-                    request.host(),
-                    request,
-                    Optional.of(files),
-                    Optional.empty(),
-                    Optional.empty(),
-                    Optional.empty());
+                    request.host(), request, Optional.of(files), Optional.empty(), Optional.empty(), Optional.empty());
         }
 
         static Response of(Request request, Extensions extensions) {
@@ -93,7 +89,9 @@ record ServerReflection(DescribedFiles described) {
             return file(request, request.fileByFilename().get());
         }
         if (request.fileContainingSymbol().isPresent()) {
-            return file(request, described.symbols().get(request.fileContainingSymbol().get()));
+            return file(
+                    request,
+                    described.symbols().get(request.fileContainingSymbol().get()));
         }
         if (request.allExtensionNumbersOfType().isPresent()) {
             String type = request.allExtensionNumbersOfType().get();
@@ -113,9 +111,7 @@ record ServerReflection(DescribedFiles described) {
 
     private Response file(Request request, @Nullable String name) {
         List<byte[]> files = name == null ? null : described.files().get(name);
-        return files == null
-                ? notFound(request, "no such file or symbol")
-                : Response.of(request, new Files(files));
+        return files == null ? notFound(request, "no such file or symbol") : Response.of(request, new Files(files));
     }
 
     private static Response notFound(Request request, String text) {

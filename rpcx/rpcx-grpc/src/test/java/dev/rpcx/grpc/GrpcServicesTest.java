@@ -132,7 +132,8 @@ class GrpcServicesTest {
     void theServicesOfTheServerAreListed() throws Exception {
         ServerReflectionResponse answer = ask(question().setListServices("*")).get(0);
         assertThat(answer.getValidHost()).isEqualTo("here");
-        assertThat(answer.getOriginalRequest()).isEqualTo(question().setListServices("*").build());
+        assertThat(answer.getOriginalRequest())
+                .isEqualTo(question().setListServices("*").build());
         assertThat(answer.getListServicesResponse().getServiceList())
                 .map(ServiceResponse::getName)
                 .containsExactly(COUNTER);
@@ -151,11 +152,15 @@ class GrpcServicesTest {
             FileDescriptorProto own = files.get(0);
             assertThat(own.getName()).isEqualTo(FILE);
             assertThat(own.getPackage()).isEqualTo("com.acme.count");
-            assertThat(own.getServiceList()).map(ServiceDescriptorProto::getName).containsExactly("Counter");
+            assertThat(own.getServiceList())
+                    .map(ServiceDescriptorProto::getName)
+                    .containsExactly("Counter");
             assertThat(files).map(FileDescriptorProto::getName).containsAll(own.getDependencyList());
         }
         String imported = files(answers.get(0)).get(0).getDependency(0);
-        assertThat(files(ask(question().setFileByFilename(imported)).get(0)).get(0).getName())
+        assertThat(files(ask(question().setFileByFilename(imported)).get(0))
+                        .get(0)
+                        .getName())
                 .isEqualTo(imported);
     }
 
