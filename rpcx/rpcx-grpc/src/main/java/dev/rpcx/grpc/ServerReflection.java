@@ -8,8 +8,8 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers of gRPC's reflection, by which tools such as grpcurl find out which services a server has. The services of
- * gRPC itself are not among them. Both versions have the same messages. Source: grpc/reflection/v1/reflection.proto.
+ * Answers of gRPC's reflection, by which tools such as grpcurl find out which services a server has. The service
+ * of this reflection is not among them. Both versions have the same messages. Source: grpc/reflection/v1/reflection.proto.
  *
  * @param described what the server tells of its services
  */

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.DescriptorProtos.DescriptorProto;
+import com.google.protobuf.DescriptorProtos.FieldDescriptorProto;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
 import com.google.protobuf.InvalidProtocolBufferException;
@@ -136,7 +138,31 @@ class GrpcServicesTest {
                 .isEqualTo(question().setListServices("*").build());
         assertThat(answer.getListServicesResponse().getServiceList())
                 .map(ServiceResponse::getName)
-                .containsExactly(COUNTER);
+                .containsExactly(COUNTER, HealthGrpc.SERVICE_NAME);
+    }
+
+    /** Oracle: the descriptor of grpc-java. */
+    @Test
+    void theHealthChecksAreDescribedAsTheirFileDescribesThem() throws Exception {
+        FileDescriptorProto told = files(ask(question().setFileContainingSymbol(HealthGrpc.SERVICE_NAME))
+                        .get(0))
+                .get(0);
+        FileDescriptorProto theirs =
+                HealthCheckRequest.getDescriptor().getFile().toProto();
+        assertThat(told.getName()).isEqualTo(theirs.getName());
+        for (DescriptorProto type : told.getMessageTypeList()) {
+            assertThat(theirs.getMessageTypeList())
+                    .anySatisfy(their -> assertThat(stripped(their)).isEqualTo(stripped(type)));
+        }
+        assertThat(theirs.getService(0).getMethodList())
+                .containsAll(told.getService(0).getMethodList());
+    }
+
+    /** Returns a message without the names in JSON, which are computed where they are missing. */
+    private static DescriptorProto stripped(DescriptorProto type) {
+        DescriptorProto.Builder stripped = type.toBuilder();
+        stripped.getFieldBuilderList().forEach(FieldDescriptorProto.Builder::clearJsonName);
+        return stripped.build();
     }
 
     @Test
@@ -200,7 +226,7 @@ class GrpcServicesTest {
                         .getListServicesResponse()
                         .getServiceList())
                 .map(io.grpc.reflection.v1alpha.ServiceResponse::getName)
-                .containsExactly(COUNTER);
+                .containsExactly(COUNTER, HealthGrpc.SERVICE_NAME);
     }
 
     @Test

@@ -13,8 +13,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The {@code .proto} of all services of a server, with the files that it imports, in the form in which the reflection
- * of gRPC sends them. Needs protobuf-java.
+ * The {@code .proto} of all services of a server, that of gRPC's health checks, and the files that they import, in the
+ * form in which the reflection of gRPC sends them. Needs protobuf-java.
  *
  * @param services full names of the services, such as {@code com.acme.Greeter}
  * @param files encoded files, under the name of each file: this file, and then all files that it imports
@@ -22,7 +22,7 @@ import java.util.Map;
  */
 public record DescribedFiles(List<String> services, Map<String, List<byte[]>> files, Map<String, String> symbols) {
     /**
-     * Describes services.
+     * Describes services of the user, and gRPC's health checks.
      *
      * @param protoPackage package of the file; empty for none
      * @param services methods of each service, under its published name
@@ -33,19 +33,21 @@ public record DescribedFiles(List<String> services, Map<String, List<byte[]>> fi
         DescribedService.expectProtobuf();
         ProtoFile proto = new ProtoFile(protoPackage).reserve(List.copyOf(services.keySet()));
         services.forEach(proto::service);
-        FileDescriptor own = linked(proto.descriptor());
+        List<String> names = new ArrayList<>();
         Map<String, List<byte[]>> files = new HashMap<>();
         Map<String, String> symbols = new HashMap<>();
-        for (FileDescriptor file : needed(own)) {
-            files.put(
-                    file.getName(),
-                    needed(file).stream()
-                            .map(each -> each.toProto().toByteArray())
-                            .toList());
-            addSymbols(file, symbols);
+        for (FileDescriptor own : List.of(linked(proto.descriptor()), ProtoImports.HEALTH)) {
+            own.getServices().forEach(service -> names.add(service.getFullName()));
+            for (FileDescriptor file : needed(own)) {
+                files.put(
+                        file.getName(),
+                        needed(file).stream()
+                                .map(each -> each.toProto().toByteArray())
+                                .toList());
+                addSymbols(file, symbols);
+            }
         }
-        return new DescribedFiles(
-                own.getServices().stream().map(ServiceDescriptor::getFullName).toList(), files, symbols);
+        return new DescribedFiles(names, files, symbols);
     }
 
     private static FileDescriptor linked(FileDescriptorProto proto) {

@@ -1,6 +1,7 @@
 package dev.rpcx.internal.schema;
 
 import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_BYTES;
+import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_ENUM;
 import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_INT32;
 import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_INT64;
 import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_MESSAGE;
@@ -9,9 +10,13 @@ import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYP
 import static com.google.protobuf.DescriptorProtos.FieldDescriptorProto.Type.TYPE_STRING;
 
 import com.google.protobuf.DescriptorProtos.DescriptorProto;
+import com.google.protobuf.DescriptorProtos.EnumDescriptorProto;
+import com.google.protobuf.DescriptorProtos.EnumValueDescriptorProto;
 import com.google.protobuf.DescriptorProtos.FieldDescriptorProto;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
+import com.google.protobuf.DescriptorProtos.MethodDescriptorProto;
 import com.google.protobuf.DescriptorProtos.OneofDescriptorProto;
+import com.google.protobuf.DescriptorProtos.ServiceDescriptorProto;
 import com.google.protobuf.Descriptors.DescriptorValidationException;
 import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.DurationProto;
@@ -23,7 +28,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** The files that a {@code .proto} of {@link ProtoFile} may import, as descriptors. */
+/**
+ * The files that a {@code .proto} of {@link ProtoFile} may import, and the one of the service by which gRPC asks for a
+ * server's health, as descriptors.
+ */
 public final class ProtoImports {
     /** The file with RPCX's own messages, {@code rpcx/types.proto}, as far as it is about bytes. */
     public static final FileDescriptor TYPES = file(
@@ -53,6 +61,9 @@ public final class ProtoImports {
             dateTime(),
             message("TimeZone", field("id", 1, TYPE_STRING), field("version", 2, TYPE_STRING)));
 
+    /** The file of gRPC's health checks, with the one method that a server of RPCX has. */
+    static final FileDescriptor HEALTH = health();
+
     /** The files that a service's file may import, by path. */
     private static final Map<String, FileDescriptor> IMPORTS = Stream.of(
                     DurationProto.getDescriptor(),
@@ -77,17 +88,53 @@ public final class ProtoImports {
 
     private static FileDescriptor file(
             String path, String protoPackage, List<FileDescriptor> imported, DescriptorProto... messages) {
-        FileDescriptorProto.Builder file = FileDescriptorProto.newBuilder()
+        FileDescriptorProto.Builder file = proto(path, protoPackage, messages);
+        imported.forEach(each -> file.addDependency(each.getName()));
+        return linked(file, imported);
+    }
+
+    private static FileDescriptorProto.Builder proto(String path, String protoPackage, DescriptorProto... messages) {
+        return FileDescriptorProto.newBuilder()
                 .setName(path)
                 .setSyntax("proto3")
                 .setPackage(protoPackage)
                 .addAllMessageType(List.of(messages));
-        imported.forEach(each -> file.addDependency(each.getName()));
+    }
+
+    private static FileDescriptor linked(FileDescriptorProto.Builder file, List<FileDescriptor> imported) {
         try {
             return FileDescriptor.buildFrom(file.build(), imported.toArray(FileDescriptor[]::new));
         } catch (DescriptorValidationException e) {
             throw new ExceptionInInitializerError(e);
         }
+    }
+
+    /** Source: grpc/health/v1/health.proto. */
+    private static FileDescriptor health() {
+        EnumDescriptorProto.Builder status = EnumDescriptorProto.newBuilder().setName("ServingStatus");
+        List<String> constants = List.of("UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN");
+        for (int i = 0; i < constants.size(); i++) {
+            status.addValue(EnumValueDescriptorProto.newBuilder()
+                    .setName(constants.get(i))
+                    .setNumber(i));
+        }
+        FieldDescriptorProto value = field("status", 1, TYPE_ENUM).toBuilder()
+                .setTypeName(".grpc.health.v1.HealthCheckResponse.ServingStatus")
+                .build();
+        FileDescriptorProto.Builder file = proto(
+                "grpc/health/v1/health.proto",
+                "grpc.health.v1",
+                message("HealthCheckRequest", field("service", 1, TYPE_STRING)),
+                message("HealthCheckResponse", value).toBuilder()
+                        .addEnumType(status)
+                        .build());
+        file.addService(ServiceDescriptorProto.newBuilder()
+                .setName("Health")
+                .addMethod(MethodDescriptorProto.newBuilder()
+                        .setName("Check")
+                        .setInputType(".grpc.health.v1.HealthCheckRequest")
+                        .setOutputType(".grpc.health.v1.HealthCheckResponse")));
+        return linked(file, List.of());
     }
 
     private static DescriptorProto message(String name, FieldDescriptorProto... fields) {
