@@ -1,5 +1,6 @@
 package dev.rpcx.grpc;
 
+import dev.rpcx.RegistryServer;
 import dev.rpcx.Server;
 
 /** A server for the conformance tests of others. It prints its port, and serves until its process is killed. */
@@ -7,8 +8,13 @@ final class ServedUntilKilled {
     private ServedUntilKilled() {}
 
     public static void main(String[] arguments) throws InterruptedException {
-        Served served = new Served(Server.Builder::reflection);
-        System.out.println(served.port());
+        Server server = Server.builder(RegistryServer.registry(new InteropService()))
+                .host("127.0.0.1")
+                .grpc(InteropService.PACKAGE)
+                .reflection()
+                .build()
+                .start();
+        System.out.println(server.port());
         Thread.currentThread().join();
     }
 }
