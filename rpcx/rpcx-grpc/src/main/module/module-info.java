@@ -11,6 +11,9 @@ module dev.rpcx.grpc {
     requires io.netty.transport;
     requires static org.jspecify;
 
+    opens dev.rpcx.grpc to
+            dev.rpcx;
+
     provides dev.rpcx.internal.server.GrpcProvider with
             dev.rpcx.grpc.GrpcWires;
 }

@@ -12,6 +12,7 @@ import dev.rpcx.internal.call.PublishedMethod;
 import dev.rpcx.internal.call.Streams;
 import dev.rpcx.internal.client.ClientProxy;
 import dev.rpcx.internal.ledger.AddressGroups;
+import dev.rpcx.internal.schema.DescribedFiles;
 import dev.rpcx.internal.schema.DescribedService;
 import dev.rpcx.internal.schema.MethodSchema;
 import dev.rpcx.internal.schema.ProtoFile;
@@ -198,18 +199,45 @@ public final class RegistryServer {
      *     services are the same in a {@code .proto}
      */
     RegistryServer reflecting() {
+        List<DescribedService> described = new ArrayList<>();
+        rpcs().forEach((name, rpcs) -> described.add(DescribedService.of(name, rpcs)));
+        return with(List.of(new Reflection(described)));
+    }
+
+    /** Returns a registry of these services and of further ones. Later changes of this registry do not change it. */
+    RegistryServer with(List<Object> further) {
+        RegistryServer all = new RegistryServer();
+        all.methods.putAll(methods);
+        further.forEach(all::add);
+        return all;
+    }
+
+    /**
+     * Describes these services as the reflection of gRPC does.
+     *
+     * @param protoPackage package of the {@code .proto}; empty for none
+     * @throws dev.rpcx.schema.SchemaException in the same cases as {@link #reflecting}
+     */
+    DescribedFiles files(String protoPackage) {
+        return DescribedFiles.of(protoPackage, rpcs());
+    }
+
+    /** Returns the published names of the services, in the order of registration. */
+    Set<String> services() {
+        Set<String> services = new LinkedHashSet<>();
+        methods.values().forEach(entry -> services.add(entry.service));
+        return services;
+    }
+
+    /** Returns the methods of each service as a {@code .proto} has them. */
+    private Map<String, List<ProtoFile.Rpc>> rpcs() {
         Map<String, List<ProtoFile.Rpc>> services = new LinkedHashMap<>();
         for (Published entry : methods.values()) {
             services.computeIfAbsent(entry.service, name -> new ArrayList<>())
                     .add(new PublishedMethod(entry.name, entry.method)
                             .rpc(Codecs.standard(entry.type).schema()));
         }
-        List<DescribedService> described = new ArrayList<>();
-        services.forEach((name, rpcs) -> described.add(DescribedService.of(name, rpcs)));
-        RegistryServer all = new RegistryServer();
-        all.methods.putAll(methods);
-        all.add(new Reflection(described));
-        return all;
+        return services;
     }
 
     /**

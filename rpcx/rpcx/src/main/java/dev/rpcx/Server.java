@@ -36,7 +36,7 @@ public final class Server implements AutoCloseable {
 
     private final ServerCore core;
 
-    /** Services of the user, without the one that describes them. */
+    /** Services of the user, without those that RPCX adds. */
     private final RegistryServer registry;
 
     private final List<String> published;
@@ -52,9 +52,11 @@ public final class Server implements AutoCloseable {
     }
 
     private Server(Builder builder) {
-        core = new ServerCore(builder.settings(), builder::methods);
+        RegistryServer all = builder.registry();
+        core = new ServerCore(
+                builder.settings(), (running, groups, nowNanos) -> builder.methods(all, running, groups, nowNanos));
         registry = builder.registry;
-        published = builder.registry().published();
+        published = all.published();
     }
 
     /**
@@ -328,8 +330,9 @@ public final class Server implements AutoCloseable {
          * Makes the server describe its services, with their methods and messages, to tools that have none of their
          * classes, such as the command {@code rpcx}. It publishes the service {@code rpcx.reflection} for that, whose
          * callers pass the interceptors of the server like all others. By default, a server tells its clients only the
-         * names of services and methods and, if a client asks when it connects, the members of their messages. The
-         * library {@code com.google.protobuf:protobuf-java} has to be on the class path.
+         * names of services and methods and, if a client asks when it connects, the members of their messages. With
+         * {@link #grpc}, the server also has the reflection of gRPC, for tools such as grpcurl. The library
+         * {@code com.google.protobuf:protobuf-java} has to be on the class path.
          *
          * @throws dev.rpcx.schema.SchemaException if that library is missing, or if two methods of a service, or two
          *     components of a message, have the same name in a {@code .proto}
@@ -355,8 +358,8 @@ public final class Server implements AutoCloseable {
          * Makes the server serve clients of gRPC too, on the same port: over HTTP/2, with TLS or without. This needs
          * the library {@code rpcx-grpc}. Clients call by the {@code .proto} that {@code SchemaTool} exports, with
          * unary calls and with streams in both directions. Handlers, interceptors, tokens and all limits are the same
-         * as for other clients. By default, the server does not speak gRPC. {@code rpcx/spec/grpc.md} says how calls,
-         * metadata and errors are mapped.
+         * as for other clients. The server also answers the health checks of gRPC. By default, the server does not
+         * speak gRPC. {@code rpcx/spec/grpc.md} says how calls, metadata and errors are mapped.
          *
          * @param protoPackage package of the exported {@code .proto}, such as {@code com.acme.greeter}; empty for none
          * @throws IllegalArgumentException if this is no package of a {@code .proto}
@@ -505,11 +508,20 @@ public final class Server implements AutoCloseable {
 
         /** Returns the registry with what this server publishes. */
         private RegistryServer registry() {
-            return reflecting == null ? registry : reflecting;
+            RegistryServer all = reflecting == null ? registry : reflecting;
+            GrpcProvider provider = grpc;
+            if (provider == null) {
+                return all;
+            }
+            List<String> services = registry.services().stream()
+                    .map(name -> ProtoNames.service(grpcPackage, name))
+                    .toList();
+            return all.with(provider.services(services, reflecting == null ? null : registry.files(grpcPackage)));
         }
 
-        private List<ServerMethod> methods(AtomicInteger running, AddressGroups groups, long nowNanos) {
-            return registry().methods(interceptors, maxRunning, running, groups, nowNanos);
+        private List<ServerMethod> methods(
+                RegistryServer all, AtomicInteger running, AddressGroups groups, long nowNanos) {
+            return all.methods(interceptors, maxRunning, running, groups, nowNanos);
         }
 
         private static int checked(String name, int value, int low, int high) {

@@ -16,6 +16,7 @@ import com.google.type.DateTime;
 import com.google.type.TimeOfDay;
 import dev.rpcx.RPCXClient;
 import dev.rpcx.internal.schema.ProtoFile;
+import dev.rpcx.internal.schema.ProtoImports;
 import dev.rpcx.schema.Field;
 import dev.rpcx.tool.SchemaTool;
 import java.io.ByteArrayOutputStream;
@@ -380,22 +381,22 @@ class JsonMappingTest {
         try (InputStream file = ProtoFile.class.getResourceAsStream("/" + ProtoFile.TYPES)) {
             assertThat(members(new String(file.readAllBytes(), StandardCharsets.UTF_8)))
                     .isNotEmpty()
-                    .isEqualTo(members(Descriptions.TYPES));
+                    .isEqualTo(members(ProtoImports.TYPES));
         }
     }
 
     /** This tool does without the library that has the messages of Google beside Protobuf's own. */
     @Test
     void theTypesOfGoogleAreThoseOfItsLibrary() {
-        assertThat(members(Descriptions.TIME_OF_DAY))
+        assertThat(members(ProtoImports.TIME_OF_DAY))
                 .contains("message TimeOfDay {")
                 .isEqualTo(members(TimeOfDay.getDescriptor().getFile()));
-        assertThat(members(Descriptions.DATE_TIME))
+        assertThat(members(ProtoImports.DATE_TIME))
                 .contains("message DateTime {", "oneof time_offset {")
                 .isEqualTo(members(DateTime.getDescriptor().getFile()));
-        assertThat(Descriptions.TIME_OF_DAY.getName())
+        assertThat(ProtoImports.TIME_OF_DAY.getName())
                 .isEqualTo(TimeOfDay.getDescriptor().getFile().getName());
-        assertThat(Descriptions.DATE_TIME.getName())
+        assertThat(ProtoImports.DATE_TIME.getName())
                 .isEqualTo(DateTime.getDescriptor().getFile().getName());
     }
 

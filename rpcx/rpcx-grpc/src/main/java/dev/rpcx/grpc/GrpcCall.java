@@ -157,7 +157,7 @@ final class GrpcCall {
             case Wire.PART -> onPart(payload, more);
             case Wire.ERROR -> {
                 overAtServer();
-                answer(WireError.read(payload));
+                answer(WireError.readToSendOn(payload));
             }
             default -> {
                 // The server sends no other frame for a call.

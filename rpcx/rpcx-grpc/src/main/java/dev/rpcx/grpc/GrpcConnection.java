@@ -405,10 +405,9 @@ final class GrpcConnection extends Http2ConnectionHandler {
         }
     }
 
-    /** Resets a stream of which nothing has been executed, so that the client may send its call again. */
-    void refuseStream(int streamId) {
-        resetStream(
-                context(), streamId, Http2Error.REFUSED_STREAM.code(), context().newPromise());
+    /** Resets a stream for which there is no call, and of which nothing has been executed. */
+    void reset(int streamId, Http2Error error) {
+        resetStream(context(), streamId, error.code(), context().newPromise());
     }
 
     // ---- to the client

@@ -10,6 +10,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2Exception;
 import io.netty.handler.codec.http2.Http2FrameAdapter;
 import io.netty.handler.codec.http2.Http2Headers;
@@ -60,6 +61,11 @@ final class GrpcFrames extends Http2FrameAdapter {
             // The stream was refused during this read, and these are the trailers of its request.
             return;
         }
+        if (headers.method() == null || headers.scheme() == null || headers.path() == null) {
+            // The request is malformed. Source: RFC 9113, section 8.3.1.
+            connection.reset(streamId, Http2Error.PROTOCOL_ERROR);
+            return;
+        }
         Http2Headers wrong = refusalOfHttp(headers);
         if (wrong != null) {
             connection.refuse(streamId, wrong);
@@ -73,7 +79,8 @@ final class GrpcFrames extends Http2FrameAdapter {
             return;
         }
         if (begun == null) {
-            connection.refuseStream(streamId);
+            // The client may send the call again. Source: RFC 9113, section 8.7.
+            connection.reset(streamId, Http2Error.REFUSED_STREAM);
         } else if (endOfStream) {
             begun.request().onData(Unpooled.EMPTY_BUFFER, true);
         }

@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,12 +26,18 @@ record GrpcWire(String typePrefix, @Nullable String tokenEntry, Map<String, Serv
     /** The bytes with which every connection of HTTP/2 begins. Source: RFC 9113, section 3.4. */
     private static final byte[] PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 
+    /** Services whose names are full names of gRPC. */
+    private static final Set<String> DEFINED_BY_GRPC =
+            Set.of(Health.NAME, ServerReflectionV1.NAME, ServerReflectionV1Alpha.NAME);
+
     static GrpcWire of(String protoPackage, @Nullable String tokenEntry, List<ServerMethod> methods) {
         String prefix = protoPackage.isEmpty() ? "" : protoPackage + '.';
         Map<String, ServerMethod> byPath = new HashMap<>();
         for (ServerMethod each : methods) {
-            String service = ProtoNames.identifier(each.service());
-            String path = '/' + prefix + service + '/' + ProtoNames.identifier(each.name());
+            String service = DEFINED_BY_GRPC.contains(each.service())
+                    ? each.service()
+                    : ProtoNames.service(protoPackage, each.service());
+            String path = '/' + service + '/' + ProtoNames.identifier(each.name());
             ServerMethod other = byPath.put(path, each);
             if (other != null) {
                 throw new IllegalArgumentException("grpc: " + name(other) + " and " + name(each) + " are both " + path

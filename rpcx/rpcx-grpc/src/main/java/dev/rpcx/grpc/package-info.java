@@ -14,10 +14,12 @@
  *       server into messages; {@code GzipReader} and {@code Gzip} are for compressed messages.
  *   <li>Headers: {@code GrpcHeaders} has their names; {@code GrpcMetadata} maps metadata, {@code GrpcTimeout} reads a
  *       deadline, {@code Trailers} has the status of a call.
+ *   <li>Services that gRPC defines, which are services of RPCX: {@code Health}; {@code ServerReflectionV1} and
+ *       {@code ServerReflectionV1Alpha}, whose answers {@code ServerReflection} makes.
  * </ul>
  *
  * <p>No class of this package is for users, who call {@code Server.Builder.grpc}. The package uses rooms of RPCX that
- * users may not, and knows neither handlers nor codecs. All its classes run on event loops.
+ * users may not, and knows neither handlers nor codecs. All its classes but the services run on event loops.
  */
 @NullMarked
 package dev.rpcx.grpc;

@@ -6,6 +6,7 @@ import static org.awaitility.Awaitility.await;
 import dev.rpcx.internal.ledger.Ledger;
 import dev.rpcx.internal.wire.Wire;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Error;
 import io.netty.handler.codec.http2.Http2FrameTypes;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.io.ByteArrayOutputStream;
@@ -81,6 +82,16 @@ class GrpcFramesTest {
         Http2Headers last = client.last(1);
         assertThat(last.status()).hasToString("405");
         assertThat(last.get("allow")).hasToString("POST");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {":method", ":scheme", ":path"})
+    void aRequestWithoutWhatEachOneHasIsMalformed(String header) throws IOException {
+        Http2Headers request = RawClient.call("Hello");
+        request.remove(header);
+        client.headers(1, request, RawClient.END_STREAM);
+        assertThat(client.next(Http2FrameTypes.RST_STREAM, 1).payload())
+                .containsExactly(0, 0, 0, (byte) Http2Error.PROTOCOL_ERROR.code());
     }
 
     @ParameterizedTest

@@ -24,6 +24,16 @@ public final class ProtoNames {
     }
 
     /**
+     * Returns the full name of a service in a {@code .proto}, such as {@code com.acme.Greeter}.
+     *
+     * @param protoPackage package of the file; empty for none
+     * @param published name under which the service is published
+     */
+    public static String service(String protoPackage, String published) {
+        return protoPackage.isEmpty() ? identifier(published) : protoPackage + '.' + identifier(published);
+    }
+
+    /**
      * Returns the name of a service or a method in a {@code .proto}. It begins with a capital letter, as is usual in
      * Protobuf, and has no character but ASCII letters and digits. For example, {@code say-hello} becomes
      * {@code SayHello}.

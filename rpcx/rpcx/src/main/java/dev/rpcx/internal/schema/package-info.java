@@ -32,7 +32,9 @@
  *       connection opens; {@link SchemaDifference} finds a member that one of them would misread.
  *   <li>Export: {@link ProtoFile} makes the descriptor of a {@code .proto} file of services and their messages, and
  *       {@link ProtoText} its text; {@link ProtoNames} makes the names of services and methods in it, which a server
- *       that speaks gRPC needs too; {@link DescribedService} is a service with its file, as a server sends it.
+ *       that speaks gRPC needs too; {@link ProtoImports} has the files that are imported; {@link DescribedService} is a
+ *       service with its file, as a server sends it, and {@link DescribedFiles} are the files of all services, as the
+ *       reflection of gRPC sends them.
  * </ul>
  *
  * <p><b>Why was this type refused?</b> The rules stand at {@code Schema}, and the text of the {@code SchemaException}
@@ -46,7 +48,7 @@
  * {@code Schema} chooses for the Java class; for the annotation processor, {@code TypeCheck} has the same choice. In
  * {@code codec}, {@code Out} and {@code In} would each get a method for it, which {@code ElementCodec} and
  * {@code Generator} call. The descriptor of a message that a {@code .proto} imports for it would be known to
- * {@code Descriptions} of the command line, and {@code rpcx/spec/schema.md} would name its form.
+ * {@code ProtoImports}, and {@code rpcx/spec/schema.md} would name its form.
  *
  * <p>Threads: all of these classes run at start or at build time, and never during a call. During calls, codecs only
  * read the messages and enums, which do not change any more then. {@code Schema} is thread-safe, and a {@code LockFile}

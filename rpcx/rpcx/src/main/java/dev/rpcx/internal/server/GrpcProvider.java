@@ -1,5 +1,6 @@
 package dev.rpcx.internal.server;
 
+import dev.rpcx.internal.schema.DescribedFiles;
 import java.util.List;
 import java.util.ServiceLoader;
 import org.jspecify.annotations.Nullable;
@@ -17,6 +18,15 @@ public interface GrpcProvider {
      * @throws IllegalArgumentException if two methods have the same name in gRPC
      */
     TranslatedWire wire(String protoPackage, @Nullable String tokenEntry, List<ServerMethod> methods);
+
+    /**
+     * Makes the services that gRPC defines, and that a server has beside its own.
+     *
+     * @param services full names of the server's own services in gRPC
+     * @param files files that describe these services; null if the server describes nothing
+     * @return objects with {@code @RPCXServer}
+     */
+    List<Object> services(List<String> services, @Nullable DescribedFiles files);
 
     /**
      * Finds the implementation on the class path or the module path.

@@ -73,6 +73,18 @@ public final class WireError {
 
     /** Decodes an error that is a part of another message. {@code fields} counts the fields of the entire message. */
     public static RPCXException read(ByteBuf in, ProtoFields.Counted fields) {
+        return read(in, fields, true);
+    }
+
+    /**
+     * Decodes an error of the server of this process, which is about to be sent on in another form. Its text may have
+     * line breaks and control characters, unlike one that {@link #read(ByteBuf)} returns.
+     */
+    public static RPCXException readToSendOn(ByteBuf in) {
+        return read(in, new ProtoFields.Counted(Wire.MAX_FRAME_BYTES), false);
+    }
+
+    private static RPCXException read(ByteBuf in, ProtoFields.Counted fields, boolean onOneLine) {
         int end = in.writerIndex();
         long code = 0;
         String text = "";
@@ -107,11 +119,9 @@ public final class WireError {
                 default -> ProtoFields.skip(in, tag, end);
             }
         }
+        String told = text.isEmpty() ? NO_TEXT : cut(text);
         return new RPCXException(
-                        codeOf(known(code)),
-                        text.isEmpty() ? NO_TEXT : onOneLine(cut(text)),
-                        executedOf(known(executed)),
-                        null)
+                        codeOf(known(code)), onOneLine ? onOneLine(told) : told, executedOf(known(executed)), null)
                 .withDetails(details)
                 .withMetadata(metadata);
     }
