@@ -228,10 +228,7 @@ class MavenBuildTest {
         // Each Maven runs only for seconds. For it, the second compiler and a garbage collector with several threads
         // would cost more than they save.
         builder.environment()
-                .merge(
-                        "MAVEN_OPTS",
-                        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-                        (given, brief) -> given + " " + brief);
+                .merge("MAVEN_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC", (given, brief) -> given + " " + brief);
         Process process = builder.start();
         process.getOutputStream().close();
         String said = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
